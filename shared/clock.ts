@@ -1,0 +1,78 @@
+/** Cancels a timer that has not fired yet; calling it again, or after it fired, does nothing. */
+export type Cancel = () => void;
+
+/**
+ * The only source of time. Every part receives one, so that tests and the simulation run the same code over virtual time.
+ *
+ * The two readings are independent on purpose: the wall clock may step in either direction, and a suspended machine may
+ * stop the monotonic one.
+ */
+export interface Clock {
+  /** Milliseconds since an arbitrary origin that is common to all processes of one host; never falls. */
+  monotonicMs(): number;
+  /** Milliseconds since the Unix epoch, as this machine believes; may step. */
+  wallMs(): number;
+  /** Runs `fn` once, no sooner than `delayMs` from now. */
+  after(delayMs: number, fn: () => void): Cancel;
+}
+
+/** The clock of the running machine. */
+export class SystemClock implements Clock {
+  monotonicMs(): number {
+    // CLOCK_MONOTONIC, which all processes of the host share; performance.now() has an origin of its own per process.
+    return Number(process.hrtime.bigint()) / 1e6;
+  }
+
+  wallMs(): number {
+    return Date.now();
+  }
+
+  after(delayMs: number, fn: () => void): Cancel {
+    const timer = setTimeout(fn, Math.max(0, delayMs));
+    return () => clearTimeout(timer);
+  }
+}
+
+/**
+ * Wall time anchored once and carried forward by the monotonic clock. What is written to the table as an expiry comes from
+ * here, so that a step of the wall clock never moves a lease.
+ */
+export class AnchoredClock {
+  readonly #clock: Clock;
+  #wallAnchorMs: number;
+  #monotonicAnchorMs: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#wallAnchorMs = clock.wallMs();
+    this.#monotonicAnchorMs = clock.monotonicMs();
+  }
+
+  /** Integer milliseconds since the Unix epoch. */
+  nowMs(): number {
+    return Math.floor(this.#wallAnchorMs + (this.#clock.monotonicMs() - this.#monotonicAnchorMs));
+  }
+
+  /** Takes the machine's wall clock as it is now. Only for a process that holds no lease: written expiries would jump. */
+  reanchor(): void {
+    this.#wallAnchorMs = this.#clock.wallMs();
+    this.#monotonicAnchorMs = this.#clock.monotonicMs();
+  }
+}
+
+/** Resolves after `delayMs`, or as soon as `signal` aborts; never rejects. */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) {
+      resolve();
+      return;
+    }
+    const finish = (): void => {
+      cancel();
+      signal?.removeEventListener("abort", finish);
+      resolve();
+    };
+    const cancel = clock.after(delayMs, finish);
+    signal?.addEventListener("abort", finish, { once: true });
+  });
+}

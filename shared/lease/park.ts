@@ -1,0 +1,29 @@
+import type { CallOptions, LeaseTable } from "./context.ts";
+import { free } from "./free.ts";
+import type { Checkpoint, Holder } from "./holder.ts";
+import type { Outcome } from "./outcome.ts";
+
+export interface ParkRequest extends Holder {
+  /** Nobody takes the connection before this time (ms since the Unix epoch). */
+  readonly untilMs: number;
+  /** Why, for people; cut to {@link MAX_ERROR_LENGTH} characters. */
+  readonly error: string;
+  readonly checkpoint?: Checkpoint;
+}
+
+export const MAX_ERROR_LENGTH = 512;
+
+/** Gives a lease back, not to be taken before `untilMs`, and says why. */
+export function park(table: LeaseTable, request: ParkRequest, options?: CallOptions): Promise<Outcome<undefined>> {
+  const { untilMs, error, ...holder } = request;
+  return free(
+    table,
+    {
+      ...holder,
+      expiresAtMs: untilMs,
+      assignments: ["last_error = :error", "failure_count = if_not_exists(failure_count, :none) + :one"],
+      values: { ":error": { S: error.slice(0, MAX_ERROR_LENGTH) }, ":none": { N: "0" }, ":one": { N: "1" } },
+    },
+    options,
+  );
+}
