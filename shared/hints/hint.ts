@@ -13,6 +13,7 @@ const hintSchema = z.object({
   }),
   reason: z.enum(HINT_REASONS),
   hinted_at_ms: z.number().int().nonnegative(),
+  free_since_ms: z.number().int().nonnegative().optional(),
 });
 
 /** "Look at this one." Never ownership: losing every hint, or getting each ten times in any order, must be harmless. */
@@ -20,6 +21,8 @@ export interface Hint {
   readonly connectionId: string;
   readonly reason: HintReason;
   readonly hintedAtMs: number;
+  /** When the lease ended or was freed (ms since the Unix epoch), where known: hand-over delays are measured from it. */
+  readonly freeSinceMs?: number;
 }
 
 /** Longest body that is parsed; a hint has about 150 bytes, an id at most 1,024. */
@@ -31,6 +34,7 @@ export function encodeHint(hint: Hint): string {
     connection_id: hint.connectionId,
     reason: hint.reason,
     hinted_at_ms: hint.hintedAtMs,
+    ...(hint.freeSinceMs === undefined ? {} : { free_since_ms: hint.freeSinceMs }),
   });
 }
 
@@ -54,5 +58,6 @@ export function parseHint(body: string | undefined): Hint | { readonly problem: 
     connectionId: parsed.data.connection_id,
     reason: parsed.data.reason,
     hintedAtMs: parsed.data.hinted_at_ms,
+    ...(parsed.data.free_since_ms === undefined ? {} : { freeSinceMs: parsed.data.free_since_ms }),
   };
 }

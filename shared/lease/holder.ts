@@ -45,7 +45,8 @@ export function checkpointUpdate(checkpoint: Checkpoint | undefined): {
 
 /** Why a holder's condition failed. */
 export function holderRefused(item: RawItem | undefined): Lost {
-  return item === undefined ? lost("gone") : lost("owned", item);
+  if (item === undefined) return lost("gone");
+  return lost(leaseOf(item).owner === undefined ? "parked" : "owned", item);
 }
 
 /**

@@ -48,6 +48,10 @@ export async function mend(
     return held(undefined);
   } catch (error) {
     if (!isConditionFailure(error)) return failed(error);
-    return error.Item === undefined ? lost("gone") : lost("owned", error.Item);
+    if (error.Item === undefined) return lost("gone");
+    const found = leaseOf(error.Item);
+    // A resent request is refused by our own first attempt.
+    if (found.owner === owner && found.expiresAtMs === expiresAtMs) return held(undefined);
+    return lost(found.owner === undefined ? "parked" : "owned", error.Item);
   }
 }

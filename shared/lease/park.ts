@@ -22,8 +22,13 @@ export function park(table: LeaseTable, request: ParkRequest, options?: CallOpti
       ...holder,
       expiresAtMs: untilMs,
       assignments: ["last_error = :error", "failure_count = if_not_exists(failure_count, :none) + :one"],
-      values: { ":error": { S: error.slice(0, MAX_ERROR_LENGTH) }, ":none": { N: "0" }, ":one": { N: "1" } },
+      values: { ":error": { S: shortened(error) }, ":none": { N: "0" }, ":one": { N: "1" } },
     },
     options,
   );
+}
+
+/** A cut may halve a character; the store refuses a whole request for one lone surrogate, and the park would never end. */
+function shortened(error: string): string {
+  return error.slice(0, MAX_ERROR_LENGTH).toWellFormed();
 }

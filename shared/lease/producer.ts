@@ -1,7 +1,13 @@
 import { DeleteItemCommand, UpdateItemCommand, type AttributeValue } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { CONNECTION } from "../connection/attributes.ts";
-import { checkConnectionId, leaseOf, parseConnectionItem, type RawItem } from "../connection/item.ts";
+import {
+  checkConnectionId,
+  leaseOf,
+  MalformedItemError,
+  parseConnectionItem,
+  type RawItem,
+} from "../connection/item.ts";
 import { kindOf, type UpstreamSettings } from "../connection/upstream-settings.ts";
 import { failed, isConditionFailure } from "./classify.ts";
 import { sendOptions, type CallOptions, type LeaseTable } from "./context.ts";
@@ -39,7 +45,11 @@ export async function start(
     [CONNECTION.upstream]: { M: marshall(upstream, { removeUndefinedValues: true }) },
   };
   // The producer is refused what every worker would refuse.
-  parseConnectionItem({ ...idKey(request.connectionId), ...settings, [CONNECTION.desiredState]: { S: "STARTED" } });
+  parseConnectionItem({
+    [CONNECTION.id]: { S: request.connectionId },
+    [CONNECTION.desiredState]: { S: "STARTED" },
+    ...settings,
+  });
 
   for (let round = 1; ; round++) {
     const free = round % 2 === 1;
@@ -86,7 +96,11 @@ function kindChanges(item: RawItem, upstream: UpstreamSettings): boolean {
   return item[CONNECTION.desiredState] !== undefined && stored !== (kindOf(upstream) === "positioned");
 }
 
-/** Asks for a connection to end. State only: the holder sees it at its next heartbeat and releases. */
+/**
+ * Asks for a connection to end. State only: the holder sees it at its next heartbeat and releases.
+ *
+ * @throws {MalformedItemError} when the id cannot name a connection.
+ */
 export async function stop(
   table: LeaseTable,
   connectionId: string,
@@ -109,7 +123,11 @@ export async function stop(
   }
 }
 
-/** Removes a connection that is stopped and that nobody holds. A connection that is already gone is success. */
+/**
+ * Removes a connection that is stopped and that nobody holds. A connection that is already gone is success.
+ *
+ * @throws {MalformedItemError} when the id cannot name a connection.
+ */
 export async function deleteConnection(
   table: LeaseTable,
   connectionId: string,
@@ -137,6 +155,6 @@ export async function deleteConnection(
 
 function idKey(connectionId: string): Record<string, AttributeValue> {
   const problem = checkConnectionId(connectionId);
-  if (problem !== undefined) throw new TypeError(problem);
+  if (problem !== undefined) throw new MalformedItemError(connectionId, [problem]);
   return { [CONNECTION.id]: { S: connectionId } };
 }

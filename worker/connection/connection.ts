@@ -1,0 +1,457 @@
+import { isDeepStrictEqual } from "node:util";
+import type { AnchoredClock, Cancel, Clock } from "../../shared/clock.ts";
+import { CONNECTION } from "../../shared/connection/attributes.ts";
+import {
+  MalformedItemError,
+  parseConnectionItem,
+  type ConnectionItem,
+  type RawItem,
+} from "../../shared/connection/item.ts";
+import type { Checkpoint, Lost } from "../../shared/lease/index.ts";
+import { errorFields, type Logger } from "../../shared/logger.ts";
+import { unpositionedPartition, unpositionedSeq } from "../../shared/messages/row.ts";
+import { fullJitter, jittered, type Random } from "../../shared/random.ts";
+import type { Holding } from "../lease/holding.ts";
+import type { OwnershipJournal } from "../lease/journal.ts";
+import type { Ending, KeepEvents, LeaseKeeper } from "../lease/keeper.ts";
+import type { Lane, LaneEvents } from "../messages/lane.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { describeEnd, verdictOf, type SocketEnd } from "./close-codes.ts";
+import type { DialGate } from "./dial-gate.ts";
+import { PositionReader } from "./position.ts";
+import type { Dial, UpstreamSocket } from "./socket.ts";
+import { targetUrl } from "./target.ts";
+
+export type ConnectionState = "connecting" | "streaming" | "backing-off" | "draining" | "released" | "lost" | "parked";
+
+export interface ConnectionSettings {
+  readonly reconnectBaseMs: number;
+  readonly reconnectCapMs: number;
+  readonly connectGiveUpMs: number;
+  readonly parkBaseMs: number;
+  readonly fatalParkMs: number;
+  readonly maxParkMs: number;
+  readonly healthyMs: number;
+  readonly closeGraceMs: number;
+}
+
+export interface ConnectionDeps {
+  readonly clock: Clock;
+  readonly anchored: AnchoredClock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly journal: OwnershipJournal;
+  readonly keeper: LeaseKeeper;
+  readonly dial: Dial;
+  readonly dialGate: DialGate;
+  readonly lane: (events: LaneEvents) => Lane;
+  readonly settings: ConnectionSettings;
+}
+
+/** A socket that lived for so long was no accident: the back-off starts from the beginning. */
+const STABLE_MS = 5000;
+
+/**
+ * One holding's connection.
+ *
+ * `connecting` (waiting for its turn, then in the handshake) → `streaming` → `backing-off` → `connecting` …; from any of
+ * them `draining` (close, read what is on its way, flush) → `released` or `parked`; or at once `lost`: another epoch
+ * wrote, or the local deadline passed.
+ *
+ * Every socket is compared with the current one before its events count, and the holding is asked before every side
+ * effect. What was received before the deadline stays in the lane and is stored even after a loss; nothing that comes
+ * later is.
+ */
+export class Connection implements KeepEvents {
+  readonly holding: Holding;
+  /** Resolves when the holding's end is settled with the store. */
+  readonly ended: Promise<void>;
+  readonly #deps: ConnectionDeps;
+  readonly #log: Record<string, string>;
+  readonly #lane: Lane;
+  readonly #freeSinceMs: number | undefined;
+  #resolveEnded: () => void = () => undefined;
+  #item: ConnectionItem;
+  #raw: RawItem;
+  #reader: PositionReader | undefined;
+  #state: ConnectionState = "connecting";
+  #socket: UpstreamSocket | undefined;
+  #socketGone: (() => void) | undefined;
+  #open = false;
+  #openSinceMs = 0;
+  #everOpen = false;
+  #redial = false;
+  #paused = false;
+  #attempt = 0;
+  #troubledSinceMs: number;
+  #cancelWait: Cancel | undefined;
+  /** Highest position taken into the lane, or stored by an earlier owner. */
+  #lastReceived: bigint | undefined;
+  #lastCursor: string | undefined;
+  #count = 0n;
+  #sideCount = 0n;
+
+  /** @param freeSinceMs when the connection became free (wall ms), as far as the hint knew. */
+  constructor(deps: ConnectionDeps, holding: Holding, raw: RawItem, item: ConnectionItem, freeSinceMs?: number) {
+    this.#deps = deps;
+    this.holding = holding;
+    this.#raw = raw;
+    this.#item = item;
+    this.#freeSinceMs = freeSinceMs;
+    this.#lastReceived = item.kind === "positioned" ? item.lastSeq : undefined;
+    this.#lastCursor = item.lastCursor;
+    this.#troubledSinceMs = deps.clock.monotonicMs();
+    this.#log = { connection_id: holding.connectionId, epoch: holding.epoch.toString() };
+    this.#reader = readerOf(item);
+    this.ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+    this.#lane = deps.lane({
+      onRefused: (seq, problem) => void this.#park(`message ${seq} cannot be stored: ${problem}`, this.#fatalParkMs()),
+      onPressure: (paused) => this.#pressure(paused),
+    });
+  }
+
+  get state(): ConnectionState {
+    return this.#state;
+  }
+
+  get open(): boolean {
+    return this.#open;
+  }
+
+  start(): void {
+    this.#deps.keeper.keep(this.holding, this);
+    this.#connect();
+  }
+
+  /** Ends gracefully: close, read what is on its way, flush, release with the final checkpoint. Safe to call again. */
+  drain(): Promise<void> {
+    void this.#finishWith("released", (checkpoint) => ({ kind: "release", checkpoint }));
+    return this.ended;
+  }
+
+  // What the keeper asks and tells.
+
+  checkpoint(): Checkpoint | undefined {
+    return this.#lane.checkpoint;
+  }
+
+  clearFailures(): boolean {
+    return (
+      this.#item.failureCount > 0 &&
+      this.#open &&
+      this.#deps.clock.monotonicMs() - this.#openSinceMs >= this.#deps.settings.healthyMs
+    );
+  }
+
+  onRenewed(raw: RawItem): void {
+    if (this.#over()) return;
+    const before = this.#raw;
+    this.#raw = raw;
+    const changed = [CONNECTION.desiredState, CONNECTION.wsUrl, CONNECTION.upstream, CONNECTION.failureCount].some(
+      (name) => !isDeepStrictEqual(before[name], raw[name]),
+    );
+    if (!changed) return;
+    if (raw[CONNECTION.desiredState]?.S === "STOPPED") {
+      this.#deps.logger.info(this.#log, "connection stopped by its producer");
+      void this.drain();
+      return;
+    }
+    try {
+      this.#apply(parseConnectionItem(raw));
+    } catch (error) {
+      if (!(error instanceof MalformedItemError)) throw error;
+      this.#deps.metrics.count("MalformedItems");
+      void this.#park(error.problems.join("; "), this.#fatalParkMs());
+    }
+  }
+
+  onLost(lost: Lost): void {
+    this.#deps.logger.warn(
+      { ...this.#log, reason: lost.reason },
+      "lease lost: another epoch wrote, or the item is gone",
+    );
+    this.#state = "lost";
+    this.#cutOff();
+    this.#finished();
+  }
+
+  onFenced(): void {
+    this.#state = "lost";
+    this.#cutOff();
+    void this.#deps.keeper.end(this.holding, { kind: "release", checkpoint: undefined }).then(() => this.#finished());
+  }
+
+  // Dialling and backing off.
+
+  #connect(): void {
+    this.#state = "connecting";
+    this.#cancelWait = this.#deps.dialGate.enter(() => {
+      this.#cancelWait = undefined;
+      if (this.#state === "connecting" && this.#mayAct()) this.#dial();
+      else this.#deps.dialGate.leave();
+    });
+  }
+
+  #dial(): void {
+    let inGate = true;
+    const leaveGate = (): void => {
+      if (inGate) this.#deps.dialGate.leave();
+      inGate = false;
+    };
+    try {
+      const url = targetUrl(this.#item, { lastSeq: this.#lastReceived, lastCursor: this.#lastCursor });
+      const socket: UpstreamSocket = this.#deps.dial(
+        url,
+        {
+          onOpen: () => {
+            leaveGate();
+            if (this.#socket === socket) this.#opened(socket);
+            else socket.terminate();
+          },
+          onMessage: (payload) => {
+            if (this.#socket === socket) this.#received(payload);
+          },
+          onEnd: (end) => {
+            leaveGate();
+            if (this.#socket === socket) this.#socketEnded(end);
+          },
+        },
+        () => this.holding.mayAct(),
+      );
+      this.#socket = socket;
+    } catch (error) {
+      leaveGate();
+      void this.#park(`cannot dial: ${errorFields(error).error}`, this.#fatalParkMs());
+    }
+  }
+
+  #opened(socket: UpstreamSocket): void {
+    if (!this.#mayAct()) return;
+    const { clock, anchored, journal, logger, metrics } = this.#deps;
+    this.#open = true;
+    this.#openSinceMs = clock.monotonicMs();
+    if (this.#state === "connecting") this.#state = "streaming";
+    if (this.#paused) socket.pause();
+    journal.record("open", this.holding, socket.localPort === undefined ? {} : { localPort: socket.localPort });
+    if (!this.#everOpen) {
+      this.#everOpen = true;
+      if (this.#freeSinceMs !== undefined) {
+        metrics.observe("HandoverDelay", Math.max(0, anchored.nowMs() - this.#freeSinceMs));
+      }
+    }
+    logger.info(this.#log, "socket open");
+  }
+
+  #socketEnded(end: SocketEnd): void {
+    const { clock, journal, logger, metrics, settings, random } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    const livedMs = this.#open ? nowMs - this.#openSinceMs : 0;
+    const wasOpen = this.#open;
+    this.#socket = undefined;
+    this.#open = false;
+    if (wasOpen) journal.record("closed", this.holding);
+    this.#socketGone?.();
+    if (this.#over() || !this.#mayAct()) return;
+
+    const verdict = this.#redial ? "again" : verdictOf(end);
+    this.#redial = false;
+    if (!wasOpen) metrics.count("ConnectFailures");
+    logger.info({ ...this.#log, end: describeEnd(end), verdict }, "socket ended");
+    if (verdict === "park") {
+      void this.#park(describeEnd(end), this.#fatalParkMs());
+      return;
+    }
+    if (livedMs >= STABLE_MS) {
+      this.#attempt = 0;
+      this.#troubledSinceMs = nowMs;
+    } else {
+      this.#attempt++;
+    }
+    if (nowMs - this.#troubledSinceMs > settings.connectGiveUpMs) {
+      void this.#park(`not connected for ${settings.connectGiveUpMs} ms: ${describeEnd(end)}`, this.#retryParkMs());
+      return;
+    }
+    let delayMs = fullJitter(settings.reconnectBaseMs, settings.reconnectCapMs, this.#attempt, random);
+    if (verdict === "busy") delayMs = Math.max(end.retryAfterMs ?? 0, settings.reconnectCapMs / 2 + delayMs);
+    this.#state = "backing-off";
+    this.#cancelWait = clock.after(delayMs, () => {
+      this.#cancelWait = undefined;
+      if (this.#state !== "backing-off" || !this.#mayAct()) return;
+      metrics.count("Reconnects");
+      this.#connect();
+    });
+  }
+
+  /** New settings of a held connection. The old socket is closed first: some feeds allow one per key. */
+  #apply(item: ConnectionItem): void {
+    const before = this.#item;
+    if (item.kind !== before.kind) {
+      void this.#park(`the feed must stay ${before.kind}: its stored messages are keyed so`, this.#fatalParkMs());
+      return;
+    }
+    this.#item = item;
+    this.#reader = readerOf(item);
+    if (item.wsUrl === before.wsUrl && isDeepStrictEqual(item.upstream, before.upstream)) return;
+    this.#deps.logger.info(this.#log, "settings changed: dialling anew");
+    if (this.#socket !== undefined) {
+      this.#redial = true;
+      this.#socket.close(this.#deps.settings.closeGraceMs);
+    }
+  }
+
+  // Messages.
+
+  #received(payload: string | Uint8Array): void {
+    if (!this.#mayAct()) return;
+    if (this.#item.kind === "positioned") this.#receivedPositioned(payload);
+    else this.#receivedUnpositioned(payload);
+  }
+
+  #receivedPositioned(payload: string | Uint8Array): void {
+    const { anchored, metrics } = this.#deps;
+    const seq = typeof payload === "string" ? this.#reader?.sequence(payload) : undefined;
+    if (seq === undefined) {
+      metrics.count("MessagesWithoutPosition");
+      this.#sideCount++;
+      this.#lane.push(
+        {
+          connectionId: unpositionedPartition(this.holding.connectionId),
+          seq: unpositionedSeq(this.holding.epoch, this.#sideCount),
+          payload,
+          receivedAtMs: anchored.nowMs(),
+          epoch: this.holding.epoch,
+        },
+        { checkpointed: false },
+      );
+      return;
+    }
+    if (this.#lastReceived !== undefined && seq <= this.#lastReceived) {
+      metrics.count("MessagesRepeated");
+      // A resume may be inclusive. Anything lower would overwrite what is stored under another numbering.
+      if (seq < this.#lastReceived) {
+        void this.#park(`position fell from ${this.#lastReceived} to ${seq}`, this.#fatalParkMs());
+      }
+      return;
+    }
+    this.#lastReceived = seq;
+    this.#lane.push({
+      connectionId: this.holding.connectionId,
+      seq,
+      payload,
+      receivedAtMs: anchored.nowMs(),
+      epoch: this.holding.epoch,
+    });
+  }
+
+  #receivedUnpositioned(payload: string | Uint8Array): void {
+    const cursor = typeof payload === "string" ? this.#reader?.cursor(payload) : undefined;
+    if (cursor !== undefined) this.#lastCursor = cursor;
+    this.#count++;
+    this.#lane.push({
+      connectionId: this.holding.connectionId,
+      seq: unpositionedSeq(this.holding.epoch, this.#count),
+      payload,
+      receivedAtMs: this.#deps.anchored.nowMs(),
+      epoch: this.holding.epoch,
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+  }
+
+  #pressure(paused: boolean): void {
+    this.#paused = paused;
+    // A closing socket must go on reading until the reply comes.
+    if (this.#state === "draining") return;
+    if (paused) this.#socket?.pause();
+    else this.#socket?.resume();
+  }
+
+  // Ending.
+
+  /** True when acting is allowed; otherwise fences at once, since the timer may come late. */
+  #mayAct(): boolean {
+    if (this.holding.mayAct()) return true;
+    this.#deps.keeper.fence(this.holding);
+    return false;
+  }
+
+  #over(): boolean {
+    return (
+      this.#state === "draining" || this.#state === "released" || this.#state === "lost" || this.#state === "parked"
+    );
+  }
+
+  #park(error: string, parkMs: number): Promise<void> {
+    if (!this.#over()) {
+      this.#deps.metrics.count("ConnectionsParked");
+      this.#deps.logger.warn({ ...this.#log, park_ms: Math.round(parkMs), last_error: error }, "connection parked");
+    }
+    return this.#finishWith("parked", (checkpoint) => ({ kind: "park", checkpoint, parkMs, error }));
+  }
+
+  async #finishWith(
+    state: "released" | "parked",
+    ending: (checkpoint: Checkpoint | undefined) => Ending,
+  ): Promise<void> {
+    if (this.#over()) return;
+    this.#state = "draining";
+    this.#cancelWait?.();
+    this.#cancelWait = undefined;
+    if (this.#socket !== undefined) {
+      const gone = new Promise<void>((resolve) => {
+        this.#socketGone = resolve;
+      });
+      this.#socket.close(this.#deps.settings.closeGraceMs);
+      if (this.#current() !== undefined) await gone;
+    }
+    await this.#lane.flush();
+    // Fenced or lost in the meantime: those paths settle the holding themselves.
+    if (this.#isLost()) return;
+    await this.#deps.keeper.end(this.holding, ending(this.#lane.checkpoint));
+    if (this.#isLost()) return;
+    this.#state = state;
+    this.#deps.logger.info(
+      { ...this.#log, last_seq: this.#lane.checkpoint?.lastSeq.toString() },
+      `connection ${state}`,
+    );
+    this.#finished();
+  }
+
+  /** Read through a call, because `close` may end the socket before it returns. */
+  #current(): UpstreamSocket | undefined {
+    return this.#socket;
+  }
+
+  #isLost(): boolean {
+    return this.#state === "lost";
+  }
+
+  #cutOff(): void {
+    this.#cancelWait?.();
+    this.#cancelWait = undefined;
+    this.#socket?.terminate();
+    this.#socketGone?.();
+  }
+
+  #finished(): void {
+    this.#lane.close();
+    this.#resolveEnded();
+  }
+
+  #fatalParkMs(): number {
+    return jittered(this.#deps.settings.fatalParkMs, 0.1, this.#deps.random);
+  }
+
+  #retryParkMs(): number {
+    const { parkBaseMs, maxParkMs } = this.#deps.settings;
+    const fullMs = Math.min(maxParkMs, parkBaseMs * 2 ** Math.min(this.#item.failureCount, 20));
+    return jittered(fullMs * 0.75, 1 / 3, this.#deps.random);
+  }
+}
+
+function readerOf(item: ConnectionItem): PositionReader | undefined {
+  const position = item.upstream.position;
+  return position === undefined ? undefined : new PositionReader(position.pointer);
+}

@@ -1,0 +1,66 @@
+import { parseSeq } from "../../shared/connection/upstream-settings.ts";
+
+/** Reads the position out of a message. Compiled once per connection from an RFC 6901 pointer. */
+export class PositionReader {
+  readonly #path: readonly string[];
+
+  constructor(pointer: string) {
+    this.#path =
+      pointer === ""
+        ? []
+        : pointer
+            .slice(1)
+            .split("/")
+            .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+  }
+
+  /** A rising integer, exact beyond 2^53; undefined when the message has none. */
+  sequence(text: string): bigint | undefined {
+    const value = this.#read(text);
+    if (typeof value === "number") {
+      // A double may already be rounded: only then the digits are read from the text itself, at the cost of a slow parse.
+      return Number.isSafeInteger(value) ? parseSeq(String(value)) : parseSeq(this.#source(text) ?? "");
+    }
+    return typeof value === "string" ? parseSeq(value) : undefined;
+  }
+
+  /** An opaque cursor, given back as it came; undefined when the message has none. */
+  cursor(text: string): string | undefined {
+    const value = this.#read(text);
+    if (typeof value === "string") return value;
+    if (typeof value !== "number") return undefined;
+    return Number.isSafeInteger(value) ? String(value) : this.#source(text);
+  }
+
+  #read(text: string): unknown {
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      return undefined;
+    }
+    return descend(value, this.#path);
+  }
+
+  /** The digits of the number at the path as they stand in the text. */
+  #source(text: string): string | undefined {
+    const sources = new Map<object, string>();
+    const boxed: unknown = JSON.parse(text, (_key, value: unknown, context?: { source?: string }) => {
+      if (typeof value !== "number" || context?.source === undefined) return value;
+      const box = {};
+      sources.set(box, context.source);
+      return box;
+    });
+    const found = descend(boxed, this.#path);
+    return typeof found === "object" && found !== null ? sources.get(found) : undefined;
+  }
+}
+
+function descend(value: unknown, path: readonly string[]): unknown {
+  let current = value;
+  for (const token of path) {
+    if (typeof current !== "object" || current === null || !Object.hasOwn(current, token)) return undefined;
+    current = (current as Record<string, unknown>)[token];
+  }
+  return current;
+}

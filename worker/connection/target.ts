@@ -1,0 +1,26 @@
+import type { ConnectionItem } from "../../shared/connection/item.ts";
+import { CURSOR_PLACEHOLDER } from "../../shared/connection/upstream-settings.ts";
+
+/** Where a stream goes on: what was received last, or nothing yet. */
+export interface ResumePoint {
+  readonly lastSeq: bigint | undefined;
+  readonly lastCursor: string | undefined;
+}
+
+/**
+ * The URL to dial, with the resume position filled in. Before there is any, the configured initial value stands in;
+ * without that, a query parameter that is nothing but the placeholder is left out.
+ */
+export function targetUrl(item: Pick<ConnectionItem, "wsUrl" | "upstream" | "kind">, resume: ResumePoint): string {
+  if (!item.wsUrl.includes(CURSOR_PLACEHOLDER)) return item.wsUrl;
+  const cursor = item.kind === "positioned" ? resume.lastSeq?.toString() : resume.lastCursor;
+  const value = cursor ?? item.upstream.position?.initial;
+  if (value !== undefined) return item.wsUrl.replaceAll(CURSOR_PLACEHOLDER, encodeURIComponent(value));
+  return withoutCursorParameters(item.wsUrl).replaceAll(CURSOR_PLACEHOLDER, "");
+}
+
+function withoutCursorParameters(wsUrl: string): string {
+  const [base = "", query = ""] = wsUrl.split("?", 2);
+  const kept = query.split("&").filter((parameter) => !parameter.endsWith(`=${CURSOR_PLACEHOLDER}`));
+  return kept.length === 0 || query === "" ? base : `${base}?${kept.join("&")}`;
+}

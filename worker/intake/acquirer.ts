@@ -1,0 +1,218 @@
+import type { AnchoredClock, Clock } from "../../shared/clock.ts";
+import {
+  leaseOf,
+  MalformedItemError,
+  parseConnectionItem,
+  type ConnectionItem,
+  type RawItem,
+} from "../../shared/connection/item.ts";
+import {
+  acquire,
+  Deadline,
+  renew,
+  type Acquired,
+  type Holder,
+  type LeaseTable,
+  type Lost,
+  type Outcome,
+} from "../../shared/lease/index.ts";
+import { errorFields, type Logger } from "../../shared/logger.ts";
+import type { Connection } from "../connection/connection.ts";
+import type { Connections } from "../connections.ts";
+import { Holding } from "../lease/holding.ts";
+import type { OwnershipJournal } from "../lease/journal.ts";
+import type { KeepEvents, LeaseKeeper } from "../lease/keeper.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+
+export interface AcquirerSettings {
+  readonly leaseMs: number;
+  readonly marginMs: number;
+  readonly skewMs: number;
+  readonly acquireBudgetMs: number;
+  readonly fatalParkMs: number;
+}
+
+export interface AcquirerDeps {
+  readonly owner: string;
+  readonly table: LeaseTable;
+  readonly clock: Clock;
+  readonly anchored: AnchoredClock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly journal: OwnershipJournal;
+  readonly keeper: LeaseKeeper;
+  readonly connections: Connections;
+  readonly settings: AcquirerSettings;
+  readonly connect: (holding: Holding, raw: RawItem, item: ConnectionItem, freeSinceMs?: number) => Connection;
+}
+
+/** What the one who brought the id should do: `settled` = forget the hint, `again` = let it come back. */
+export type AcquireResult = "held" | "settled" | "again";
+
+/**
+ * Turns "look at this one" into a holding, or into nothing. Whatever a hint says, only the conditional write decides.
+ */
+export class Acquirer {
+  readonly #deps: AcquirerDeps;
+  readonly #underWay = new Set<Promise<AcquireResult>>();
+  #stopped = false;
+
+  constructor(deps: AcquirerDeps) {
+    this.#deps = deps;
+  }
+
+  async tryAcquire(connectionId: string, freeSinceMs?: number): Promise<AcquireResult> {
+    const { connections } = this.#deps;
+    if (this.#stopped) return "again";
+    if (!connections.beginAcquire(connectionId)) {
+      // A healthy lease of our own needs no hint; one that is ending may want an owner in a moment.
+      const connection = connections.get(connectionId);
+      return connection === undefined || connection.holding.mayAct() ? "settled" : "again";
+    }
+    const attempt = this.#attempt(connectionId, freeSinceMs);
+    this.#underWay.add(attempt);
+    try {
+      return await attempt;
+    } finally {
+      this.#underWay.delete(attempt);
+    }
+  }
+
+  /** No acquire starts from now on; resolves when those under way are finished or undone. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.allSettled(this.#underWay);
+  }
+
+  /** Takes acquires up again, after a pause for a clock that was off. */
+  resume(): void {
+    this.#stopped = false;
+  }
+
+  async #attempt(connectionId: string, freeSinceMs?: number): Promise<AcquireResult> {
+    const { connections, logger, metrics } = this.#deps;
+    let connection: Connection | undefined;
+    try {
+      const { outcome, deadline } = await this.#write(connectionId);
+      if (outcome.kind === "unknown") {
+        if (outcome.reason !== "expiring") {
+          logger.warn(
+            { connection_id: connectionId, reason: outcome.reason, ...errorFields(outcome.error) },
+            "acquire without a known outcome; its hint stays",
+          );
+        }
+        return "again";
+      }
+      if (outcome.kind === "lost") {
+        this.#refused(connectionId, outcome);
+        return "settled";
+      }
+      metrics.count("LeaseAcquired");
+      connection = await this.#hold(connectionId, outcome.value, deadline, freeSinceMs);
+      return connection === undefined ? "settled" : "held";
+    } finally {
+      connections.endAcquire(connectionId, connection);
+      connection?.start();
+    }
+  }
+
+  async #write(connectionId: string): Promise<{ outcome: Outcome<Acquired>; deadline: Deadline }> {
+    const { anchored, clock, owner, settings, table } = this.#deps;
+    const abort = new AbortController();
+    const cancel = clock.after(settings.acquireBudgetMs, () => abort.abort());
+    const options = { signal: abort.signal };
+    try {
+      const { leaseMs, skewMs } = settings;
+      // Before the request: the store counts the lease from no earlier a moment.
+      let deadline = Deadline.startingNow(clock, leaseMs - settings.marginMs);
+      let outcome = await acquire(table, { connectionId, owner, nowMs: anchored.nowMs(), leaseMs, skewMs }, options);
+      if (outcome.kind === "lost" && outcome.reason === "own-older-life" && outcome.item !== undefined) {
+        deadline = Deadline.startingNow(clock, leaseMs - settings.marginMs);
+        outcome = await this.#takeOver(connectionId, outcome, outcome.item, options);
+      }
+      return { outcome, deadline };
+    } finally {
+      cancel();
+    }
+  }
+
+  /**
+   * The table names us as owner, yet nothing in this process holds the connection: an acquire whose answer never came
+   * was applied after all. Only a renewal under that epoch proves that it is still ours. No release of that epoch can be
+   * on its way: a holding stays among the connections until its release is settled.
+   */
+  async #takeOver(
+    connectionId: string,
+    refused: Lost,
+    item: RawItem,
+    options: { signal: AbortSignal },
+  ): Promise<Outcome<Acquired>> {
+    const { anchored, owner, settings, table } = this.#deps;
+    const { epoch, expiresAtMs } = leaseOf(item);
+    if (epoch === undefined || expiresAtMs === undefined) return refused;
+    const newExpiresAtMs = Math.max(anchored.nowMs() + settings.leaseMs, expiresAtMs + 1);
+    const outcome = await renew(table, { connectionId, owner, epoch, expiresAtMs: newExpiresAtMs }, options);
+    if (outcome.kind !== "held") return outcome;
+    return { kind: "held", value: { epoch, expiresAtMs: newExpiresAtMs, item: outcome.value.item } };
+  }
+
+  #refused(connectionId: string, lost: Lost): void {
+    const { logger, metrics } = this.#deps;
+    if (lost.reason === "owned") metrics.count("LeaseAcquireConflicts");
+    if (lost.reason === "malformed") {
+      metrics.count("MalformedItems");
+      logger.warn(
+        { connection_id: connectionId },
+        "malformed item: lease_expires_at_ms or lease_epoch is missing or not a number",
+      );
+    } else {
+      logger.debug({ connection_id: connectionId, reason: lost.reason }, "hint without effect");
+    }
+  }
+
+  /** A connection for what was just acquired, or undefined when it had to be given back at once. */
+  async #hold(
+    connectionId: string,
+    acquired: Acquired,
+    deadline: Deadline,
+    freeSinceMs?: number,
+  ): Promise<Connection | undefined> {
+    const { connect, journal, keeper, logger, metrics, owner, settings } = this.#deps;
+    const holder: Holder = { connectionId, owner, epoch: acquired.epoch };
+    const holding = new Holding(holder, deadline, acquired.expiresAtMs);
+    const log = { connection_id: connectionId, epoch: acquired.epoch.toString() };
+    if (this.#stopped || !holding.mayAct()) {
+      // The drain began, or the answer came too late to be worth anything: undone before anybody acts.
+      holding.end();
+      keeper.keep(holding, nobody);
+      await keeper.end(holding, { kind: "release", checkpoint: undefined });
+      return undefined;
+    }
+    journal.record("held", holding);
+    logger.info(log, "lease acquired");
+    try {
+      return connect(holding, acquired.item, parseConnectionItem(acquired.item), freeSinceMs);
+    } catch (error) {
+      if (!(error instanceof MalformedItemError)) throw error;
+      metrics.count("MalformedItems");
+      logger.warn({ ...log, problems: error.problems }, "malformed item: parked");
+      keeper.keep(holding, nobody);
+      await keeper.end(holding, {
+        kind: "park",
+        checkpoint: undefined,
+        parkMs: settings.fatalParkMs,
+        error: error.problems.join("; "),
+      });
+      return undefined;
+    }
+  }
+}
+
+/** A holding that only exists to be given back. */
+const nobody: KeepEvents = {
+  checkpoint: () => undefined,
+  clearFailures: () => false,
+  onRenewed: () => undefined,
+  onLost: () => undefined,
+  onFenced: () => undefined,
+};
