@@ -27,7 +27,7 @@ const LEAST_ROUND_MS = 3_000;
  * short. Rounds never overlap, and never start closer together than `everyMs`. One that fails is logged; the next comes.
  *
  * @param round gets a signal that aborts shortly before this invocation would be killed
- * @throws when every round failed: only an error of the function itself reaches its alarm.
+ * @throws when no round succeeded: only an error of the function itself reaches its alarm.
  */
 export async function runRounds(
   deps: RoundsDeps,
@@ -55,7 +55,8 @@ export async function runRounds(
       logger.error({ round: ran, failed, ...errorFields(error) }, `${request.name} failed`);
     }
   }
-  if (failed > 0 && failed === ran) {
+  if (ran === 0) throw new Error(`no time for a ${request.name}: ${deps.remainingMs()} ms are left`);
+  if (failed === ran) {
     throw new Error(`every ${request.name} of this invocation failed (${failed})`, { cause: lastError });
   }
   return { ran, failed };

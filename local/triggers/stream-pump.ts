@@ -31,8 +31,8 @@ export interface StreamPump {
 }
 
 const DEFAULT_POLL_MS = 100;
-/** How often new shards are looked for. */
-const DISCOVERY_MS = 1_000;
+/** How often new shards are looked for. Listing them is dear on the embedded server, which never has a second one. */
+const DISCOVERY_MS = 5_000;
 const ERROR_PAUSE_MS = 500;
 /** GetRecords gives at most 1,000. */
 const READ_LIMIT = 1_000;

@@ -42,7 +42,7 @@ export interface TriggerStats {
 
 export interface Triggers {
   /** Puts an event on the bus and names the functions whose rules match; they run without being waited for. */
-  putEvent(event: BusEvent): string[];
+  readonly putEvent: (event: BusEvent) => string[];
   readonly stats: TriggerStats;
   /** No further invocation begins; those that run end with the functions' process. Repeatable. */
   stop(): Promise<void>;

@@ -77,7 +77,7 @@ export class HintConsumer {
       const hints = await this.#receive(places);
       this.#deps.tokens.giveBack(places - hints.length);
       if (hints.length === 0) continue;
-      if (this.#stopping) {
+      if (this.#isStopping()) {
         await this.#quietly(this.#deps.queue.giveBack(hints), "hints could not be given back");
         return;
       }
@@ -85,6 +85,11 @@ export class HintConsumer {
       const handling = this.#handle(hints).finally(() => this.#handling.delete(handling));
       this.#handling.add(handling);
     }
+  }
+
+  /** Read through a call: it changes while the poll is open. */
+  #isStopping(): boolean {
+    return this.#stopping;
   }
 
   #places(): number {

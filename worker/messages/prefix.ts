@@ -37,8 +37,6 @@ export class DurablePrefix {
 
   add(row: Tracked): void {
     if (this.#gap !== undefined && row.seq >= this.#gap) return;
-    // A repetition of what is already claimed cannot change the claim.
-    if (this.#checkpoint !== undefined && row.seq <= this.#checkpoint.lastSeq) return;
     const last = this.#rows.at(-1);
     if (last === undefined || last.seq <= row.seq) this.#rows.push(row);
     else this.#rows.splice(this.#firstFrom(row.seq + 1n), 0, row);
@@ -49,17 +47,19 @@ export class DurablePrefix {
     let row = this.#rows[this.#head];
     while (row?.durable === true) {
       const next = this.#rows[++this.#head];
-      this.#cursor = row.cursor ?? this.#cursor;
       // A repeated seq is claimed when its last repetition is durable too.
-      if (next?.seq !== row.seq) {
-        this.#checkpoint = {
-          lastSeq: row.seq,
-          ...(this.#cursor === undefined ? {} : { lastCursor: this.#cursor }),
-        };
-      }
+      this.#claim(row, next?.seq !== row.seq);
       row = next;
     }
     this.#compact();
+  }
+
+  #claim(row: Tracked, last: boolean): void {
+    // A repetition of what was claimed long ago is waited for like any row, but must not take the claim back.
+    if (this.#checkpoint !== undefined && row.seq <= this.#checkpoint.lastSeq) return;
+    this.#cursor = row.cursor ?? this.#cursor;
+    if (!last) return;
+    this.#checkpoint = { lastSeq: row.seq, ...(this.#cursor === undefined ? {} : { lastCursor: this.#cursor }) };
   }
 
   /** A row will never be durable: nothing from `seq` on is claimed, now or later. */

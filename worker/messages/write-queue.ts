@@ -26,6 +26,7 @@ export class WriteQueue {
   readonly #round = new Fifo<LaneQueue>();
   readonly #resting = new Set<LaneQueue>();
   readonly #reserved = new Map<string, Reservation>();
+  #stopped = false;
   /** Of the ready lanes. */
   #items = 0;
   #bytes = 0;
@@ -105,6 +106,7 @@ export class WriteQueue {
    * if it is the whole table, every lane comes to rest.
    */
   putBack(writes: readonly Write[]): void {
+    if (this.#stopped) return;
     const queues = new Set<LaneQueue>();
     for (const write of writes) {
       if (write.entry.settled) continue;
@@ -115,8 +117,9 @@ export class WriteQueue {
     for (const queue of queues) if (queue.state !== "resting") this.#rest(queue);
   }
 
-  /** No lane wakes up any more. */
+  /** No lane wakes up any more, nor do lanes come to rest. */
   stop(): void {
+    this.#stopped = true;
     for (const queue of this.#resting) queue.cancelRest?.();
     this.#resting.clear();
   }

@@ -36,16 +36,15 @@ const RELEASE_LIMIT_MS = 10_000;
 export async function supervise(deps: SuperviseDeps): Promise<number> {
   const { clock, logger, settings, signals, task } = deps;
   const child = deps.spawn();
-  let asked = false;
-  let kill: (() => void) | undefined;
+  const stop: { asked: boolean; cancelKill: () => void } = { asked: false, cancelKill: () => undefined };
   const forward = (signal: NodeJS.Signals): void => {
     logger.info({ signal }, "signal forwarded to the worker");
     child.kill(signal);
-    if (asked) return;
-    asked = true;
+    if (stop.asked) return;
+    stop.asked = true;
     // A worker that does not end by itself is killed while there is still time to free its leases.
     const patienceMs = Math.max(settings.drainBudgetMs, settings.stopTimeoutMs - LAST_WORDS_MS - 1000);
-    kill = clock.after(patienceMs, () => {
+    stop.cancelKill = clock.after(patienceMs, () => {
       logger.error({}, "worker did not end in time: killed");
       child.kill("SIGKILL");
     });
@@ -54,8 +53,8 @@ export async function supervise(deps: SuperviseDeps): Promise<number> {
   signals.on("SIGINT", forward);
 
   const { code, signal } = await exitOf(child);
-  kill?.();
-  if (code === EXIT.ok && asked) return EXIT.ok;
+  stop.cancelKill();
+  if (code === EXIT.ok && stop.asked) return EXIT.ok;
   if (code === EXIT.configuration) return EXIT.configuration;
   logger.error({ code, signal }, "worker died: freeing its leases");
   await freeLeases(deps, task);

@@ -18,7 +18,9 @@ describe("the host of the functions", () => {
   const pids: number[] = [];
   let lambda: Lambda;
   before(async () => {
-    const debug = (fields: { pid?: number }): void => void (fields.pid !== undefined && pids.push(fields.pid));
+    const debug = (fields: { pid?: number }): void => {
+      if (fields.pid !== undefined) pids.push(fields.pid);
+    };
     lambda = await startLambda({ file, references, env, logger: { ...silentLogger, debug } });
   });
   after(() => lambda.stop());
@@ -72,8 +74,9 @@ describe("the host of the functions", () => {
   });
 
   it("leaves no process, and rejects what still ran", async () => {
+    const before = lambda.stats["probe"]?.invocations ?? 0;
     const running = assert.rejects(lambda.invoke("probe", { act: "hang" }), LambdaHostEndedError);
-    await until("the invocation to begin", () => (lambda.stats["probe"]?.invocations ?? 0) > 0);
+    await until("the invocation to begin", () => (lambda.stats["probe"]?.invocations ?? 0) > before);
     await lambda.stop();
     await running;
     assert.deepEqual(pids.filter(alive), []);

@@ -159,6 +159,14 @@ describe("triggers, from a write to the function to the queue", () => {
     assert.equal(lambda.stats["stream-to-queue"]?.invocations, (invocations ?? 0) + 1);
   });
 
+  it("fires a schedule at once", async () => {
+    const invocations = (): number => lambda.stats["tick"]?.invocations ?? 0;
+    const before = invocations();
+    const { stats } = await start();
+    await until("the schedule to fire", () => invocations() === before + 1);
+    assert.deepEqual(stats.schedules["tick"], { runs: 1, delayed: 0 });
+  });
+
   it("hands events on the bus to the functions whose rule matches, unless events get lost", async () => {
     const event = { source: "sample", "detail-type": "any", detail: { clusterArn: stack.clusterArn } };
     const invocations = (): number => lambda.stats["probe"]?.invocations ?? 0;

@@ -89,7 +89,6 @@ describe("races on the embedded server", { timeout: 300_000 }, () => {
   });
 
   it("a release and a renewal in flight together always end with the lease free", async () => {
-    const seen = new Set<string>();
     for (const round of range(ROUNDS)) {
       const id = await store.put(heldItem(store.newId()));
       const writes = [
@@ -103,12 +102,10 @@ describe("races on the embedded server", { timeout: 300_000 }, () => {
       assert.equal(released?.kind, "held");
       if (renewed?.kind === "lost") assert.equal(renewed.reason, "parked");
       else assert.equal(renewed?.kind, "held");
-      seen.add(renewed.kind);
       const item = await store.get(id);
       assert.deepEqual([item?.["lease_owner"], item?.["lease_expires_at_ms"]?.N], [undefined, "0"]);
       assert.equal(item?.["last_seq"]?.N, "51", "the final checkpoint stands");
     }
-    assert.ok(seen.size > 0);
   });
 
   it("a start never touches a lease that is taken at the same time", async () => {

@@ -97,7 +97,8 @@ export class FakeDynamoDb {
   async #send(client: string, command: unknown, signal: AbortSignal | undefined): Promise<object> {
     if (signal?.aborted === true) throw abortError(signal);
     const { operation, input, table, execute } = requestOf(command, this.#store);
-    const fault = this.faults?.({ operation, input, table, n: ++this.#requests, client });
+    const n = ++this.#requests;
+    const fault = this.faults?.({ operation, input, table, n, client });
     return answer(execute, fault, this.#clock, signal);
   }
 

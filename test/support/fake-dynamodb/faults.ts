@@ -22,6 +22,11 @@ export type Fault =
   | { readonly kind: "no-answer" }
   /** InternalServerError (500) although the request was applied. */
   | { readonly kind: "apply-then-error" }
+  /**
+   * The request was applied, its answer got lost, and the SDK sent the identical request again: the caller gets the answer
+   * to the second one.
+   */
+  | { readonly kind: "resent" }
   /** No answer until the caller aborts although the request was applied. */
   | { readonly kind: "apply-then-timeout" }
   /** TimeoutError at once; the request is applied `applyAfterMs` later, against the item as it is then. */

@@ -33,9 +33,15 @@ export class OrderedRows {
     let from = partition === undefined ? 0 : this.#firstNot((p) => p.partition < partition);
     let to = partition === undefined ? this.#rows.length : this.#firstNot((p) => p.partition <= partition);
     if (startAfter !== undefined && forward) {
-      from = Math.max(from, this.#firstNot((p) => comparePositions(p, startAfter) <= 0)); // prettier-ignore
+      from = Math.max(
+        from,
+        this.#firstNot((p) => comparePositions(p, startAfter) <= 0),
+      );
     } else if (startAfter !== undefined) {
-      to = Math.min(to, this.#firstNot((p) => comparePositions(p, startAfter) < 0)); // prettier-ignore
+      to = Math.min(
+        to,
+        this.#firstNot((p) => comparePositions(p, startAfter) < 0),
+      );
     }
     const rows = this.#rows.slice(from, to);
     yield* forward ? rows : rows.reverse();

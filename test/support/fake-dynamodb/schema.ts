@@ -4,8 +4,13 @@ import { UnsupportedByFake } from "./errors.ts";
 /** A table as CreateTable takes it; the same definition creates the table on a real server. */
 export type TableDefinition = Pick<
   CreateTableCommandInput,
-  "TableName" | "KeySchema" | "AttributeDefinitions" | "GlobalSecondaryIndexes" | "LocalSecondaryIndexes" | "StreamSpecification"
->; // prettier-ignore
+  | "TableName"
+  | "KeySchema"
+  | "AttributeDefinitions"
+  | "GlobalSecondaryIndexes"
+  | "LocalSecondaryIndexes"
+  | "StreamSpecification"
+>;
 
 export interface KeyAttribute {
   readonly name: string;

@@ -27,6 +27,9 @@ export async function answer(
     case "apply-then-error":
       applyUnseen(execute);
       throw internalServerError();
+    case "resent":
+      applyUnseen(execute);
+      return execute();
     case "apply-then-timeout":
       applyUnseen(execute);
       return untilAborted(signal);

@@ -30,9 +30,24 @@ export function fromSdk(value: AttributeValue): Value {
   if (value.BOOL !== undefined) return { type: "BOOL", value: value.BOOL };
   if (value.M !== undefined) return { type: "M", value: itemFromSdk(value.M) };
   if (value.L !== undefined) return { type: "L", value: value.L.map(fromSdk) };
-  if (value.SS !== undefined) return setOf("SS", value.SS.map((S) => fromSdk({ S })), "string"); // prettier-ignore
-  if (value.NS !== undefined) return setOf("NS", value.NS.map((N) => fromSdk({ N })), "number"); // prettier-ignore
-  if (value.BS !== undefined) return setOf("BS", value.BS.map((B) => fromSdk({ B })), "binary"); // prettier-ignore
+  if (value.SS !== undefined)
+    return setOf(
+      "SS",
+      value.SS.map((S) => fromSdk({ S })),
+      "string",
+    );
+  if (value.NS !== undefined)
+    return setOf(
+      "NS",
+      value.NS.map((N) => fromSdk({ N })),
+      "number",
+    );
+  if (value.BS !== undefined)
+    return setOf(
+      "BS",
+      value.BS.map((B) => fromSdk({ B })),
+      "binary",
+    );
   if (value.NULL === true) return { type: "NULL" };
   if (value.NULL === false) {
     throw validationError(

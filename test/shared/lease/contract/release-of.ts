@@ -120,7 +120,8 @@ function tapped(
       get: (target, property, receiver) => {
         if (property !== "send") return Reflect.get(target, property, receiver) as unknown;
         return async (...args: Parameters<typeof target.send>) => {
-          const answer = await target.send(...args);
+          // The overloads end with the one that takes a callback; without one, it is always a promise.
+          const answer = await (target.send(...args) as unknown as Promise<unknown>);
           await answered(args[0].constructor.name);
           return answer;
         };
