@@ -1,4 +1,10 @@
-import { isLoopback } from "../stack/server.ts";
+import {
+  DescribeStreamCommand,
+  DynamoDBStreamsClient,
+  GetRecordsCommand,
+  GetShardIteratorCommand,
+  type _Record as SdkRecord,
+} from "@aws-sdk/client-dynamodb-streams";
 
 /** A record as DynamoDB Streams and Lambda's events both have it; attribute values stay in DynamoDB's JSON. */
 export interface StreamRecord {
@@ -22,86 +28,67 @@ export type StartAt =
   | { readonly type: "LATEST" | "TRIM_HORIZON" }
   | { readonly type: "AFTER_SEQUENCE_NUMBER"; readonly sequenceNumber: string };
 
-/** A refusal by the service; `code` is AWS's name for it, such as `ExpiredIteratorException`. */
-export class StreamServiceError extends Error {
-  override readonly name = "StreamServiceError";
-  readonly code: string;
-
-  constructor(operation: string, code: string, message: string) {
-    super(`${operation}: ${code}: ${message}`);
-    this.code = code;
-  }
-}
-
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/**
- * The four calls of DynamoDB Streams that a reader needs. Requests carry a placeholder instead of a signature, which local
- * servers accept, so the client refuses endpoints that are not on this machine.
- */
+/** The calls of DynamoDB Streams that a reader needs, in the shapes that Lambda hands on. */
 export class StreamClient {
-  readonly #endpoint: string;
-  readonly #region: string;
+  readonly #client: DynamoDBStreamsClient;
 
-  constructor(endpoint: string, region: string) {
-    if (!isLoopback(endpoint)) {
-      throw new Error(`streams are read only from endpoints on this machine, not from ${endpoint}`);
-    }
-    this.#endpoint = endpoint;
-    this.#region = region;
+  constructor(endpoint: string, region: string, credentials?: { accessKeyId: string; secretAccessKey: string }) {
+    this.#client = new DynamoDBStreamsClient({
+      endpoint,
+      region,
+      requestHandler: { requestTimeout: REQUEST_TIMEOUT_MS, throwOnRequestTimeout: true },
+      ...(credentials === undefined ? {} : { credentials }),
+    });
   }
 
   async shards(streamArn: string): Promise<Shard[]> {
     const shards: Shard[] = [];
     let after: string | undefined;
     do {
-      const answer = await this.#call<{
-        StreamDescription: { Shards?: { ShardId: string; ParentShardId?: string }[]; LastEvaluatedShardId?: string };
-      }>("DescribeStream", { StreamArn: streamArn, ...(after !== undefined && { ExclusiveStartShardId: after }) });
-      for (const { ShardId, ParentShardId } of answer.StreamDescription.Shards ?? []) {
-        shards.push({ shardId: ShardId, parentShardId: ParentShardId });
+      const { StreamDescription } = await this.#client.send(
+        new DescribeStreamCommand({
+          StreamArn: streamArn,
+          ...(after !== undefined && { ExclusiveStartShardId: after }),
+        }),
+      );
+      for (const { ShardId, ParentShardId } of StreamDescription?.Shards ?? []) {
+        if (ShardId !== undefined) shards.push({ shardId: ShardId, parentShardId: ParentShardId });
       }
-      after = answer.StreamDescription.LastEvaluatedShardId;
+      after = StreamDescription?.LastEvaluatedShardId;
     } while (after !== undefined);
     return shards;
   }
 
   async iterator(streamArn: string, shardId: string, start: StartAt): Promise<string> {
-    const answer = await this.#call<{ ShardIterator: string }>("GetShardIterator", {
-      StreamArn: streamArn,
-      ShardId: shardId,
-      ShardIteratorType: start.type,
-      ...("sequenceNumber" in start && { SequenceNumber: start.sequenceNumber }),
-    });
-    return answer.ShardIterator;
+    const { ShardIterator } = await this.#client.send(
+      new GetShardIteratorCommand({
+        StreamArn: streamArn,
+        ShardId: shardId,
+        ShardIteratorType: start.type,
+        ...("sequenceNumber" in start && { SequenceNumber: start.sequenceNumber }),
+      }),
+    );
+    if (ShardIterator === undefined) throw new Error(`no iterator for shard ${shardId}`);
+    return ShardIterator;
   }
 
   /** `next` is undefined once the shard is closed and read to its end; nothing else says that it is closed. */
   async records(iterator: string, limit: number): Promise<{ records: StreamRecord[]; next: string | undefined }> {
-    const answer = await this.#call<{ Records?: StreamRecord[]; NextShardIterator?: string | null }>("GetRecords", {
-      ShardIterator: iterator,
-      Limit: limit,
-    });
-    return { records: answer.Records ?? [], next: answer.NextShardIterator ?? undefined };
+    const { Records, NextShardIterator } = await this.#client.send(
+      new GetRecordsCommand({ ShardIterator: iterator, Limit: limit }),
+    );
+    return { records: (Records ?? []).map(asLambdaHasIt), next: NextShardIterator };
   }
+}
 
-  async #call<T>(operation: string, body: object): Promise<T> {
-    const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, "");
-    const scope = `${stamp.slice(0, 8)}/${this.#region}/dynamodb/aws4_request`;
-    const response = await fetch(this.#endpoint, {
-      method: "POST",
-      headers: {
-        "content-type": "application/x-amz-json-1.0",
-        "x-amz-target": `DynamoDBStreams_20120810.${operation}`,
-        "x-amz-date": stamp,
-        authorization: `AWS4-HMAC-SHA256 Credential=local/${scope}, SignedHeaders=host, Signature=0`,
-      },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
-    });
-    const answer: unknown = await response.json();
-    if (response.ok) return answer as T;
-    const { __type = `HTTP ${response.status}`, message = "" } = answer as { __type?: string; message?: string };
-    throw new StreamServiceError(operation, __type.split("#").at(-1) ?? __type, message);
-  }
+/** Lambda's events are JSON: dates in seconds, binary values in base64. */
+function asLambdaHasIt(record: SdkRecord): StreamRecord {
+  const json = JSON.stringify(record, function (this: Record<string, unknown>, key, value: unknown) {
+    const raw = this[key];
+    if (raw instanceof Date) return raw.getTime() / 1000;
+    return raw instanceof Uint8Array ? Buffer.from(raw).toString("base64") : value;
+  });
+  return JSON.parse(json) as StreamRecord;
 }

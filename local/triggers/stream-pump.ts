@@ -1,9 +1,10 @@
+import { ExpiredIteratorException } from "@aws-sdk/client-dynamodb-streams";
 import { sleep, type Clock } from "../../shared/clock.ts";
 import { errorFields, type Logger } from "../../shared/logger.ts";
 import type { StreamTrigger } from "../serverless/functions.ts";
 import { deliverBatch, type DeliveryStats, type GivenUp } from "./batch-delivery.ts";
 import { compileAlternatives, type Matcher } from "./filter-pattern.ts";
-import { StreamServiceError, type Shard, type StartAt, type StreamClient, type StreamRecord } from "./stream-client.ts";
+import type { Shard, StartAt, StreamClient, StreamRecord } from "./stream-client.ts";
 
 export interface StreamPumpStats extends DeliveryStats {
   recordsRead: number;
@@ -123,7 +124,7 @@ async function readShard(
       if (aborted(context.signal)) return;
       logger.warn({ shardId: shard.shardId, ...errorFields(error) }, "the stream could not be read");
       // Any other failure leaves the iterator valid, and with LATEST a new one would skip what was written meanwhile.
-      if (error instanceof StreamServiceError && error.code === "ExpiredIteratorException") iterator = undefined;
+      if (error instanceof ExpiredIteratorException) iterator = undefined;
       await sleep(clock, ERROR_PAUSE_MS, context.signal);
     }
   }

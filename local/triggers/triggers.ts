@@ -139,7 +139,7 @@ function startPump(
       ? undefined
       : reference(stack.references, trigger.onFailureQueueLogicalId, at);
   return startStreamPump({
-    client: new StreamClient(stack.dynamodbEndpoint, stack.region),
+    client: new StreamClient(stack.dynamodbEndpoint, stack.region, stack.credentials),
     streamArn,
     trigger,
     clock,

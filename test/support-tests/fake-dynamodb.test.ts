@@ -55,7 +55,7 @@ describe("single items", () => {
     const asking = { ReturnValuesOnConditionCheckFailure: "ALL_OLD" };
     assert.deepEqual((await failure("a", asking)).Item, { ...A, n: { N: "7" } });
     assert.equal((await failure("a", {})).Item, undefined);
-    assert.equal("Item" in (await failure("absent", asking)), false);
+    assert.equal((await failure("absent", asking)).Item, undefined);
   });
 
   it("return old or new values as asked", async () => {

@@ -1,6 +1,8 @@
 import type { Context } from "aws-lambda";
 
-type Handler = (event: unknown, context: Context) => Promise<unknown>;
+/** Without the callbacks of runtimes that are no more. */
+type LambdaContext = Omit<Context, "done" | "fail" | "succeed">;
+type Handler = (event: unknown, context: LambdaContext) => Promise<unknown>;
 
 /** As EventBridge sends it to the target of a scheduled rule. */
 export const SCHEDULED_EVENT = {
@@ -15,7 +17,7 @@ export const SCHEDULED_EVENT = {
   detail: {},
 };
 
-export function lambdaContext(remainingMs: number): Context {
+export function lambdaContext(remainingMs: number): LambdaContext {
   const endMs = performance.now() + remainingMs;
   return {
     callbackWaitsForEmptyEventLoop: true,
@@ -27,9 +29,6 @@ export function lambdaContext(remainingMs: number): Context {
     logGroupName: "/aws/lambda/ws-fleet-test-function",
     logStreamName: "2026/01/08/[$LATEST]abcdef",
     getRemainingTimeInMillis: () => Math.max(0, Math.floor(endMs - performance.now())),
-    done: () => undefined,
-    fail: () => undefined,
-    succeed: () => undefined,
   };
 }
 
@@ -40,7 +39,7 @@ let loads = 0;
  * named are taken away first.
  */
 export async function coldStart(name: string, settings: Readonly<Record<string, string>>): Promise<Handler> {
-  for (const key of Object.keys(process.env)) if (key.startsWith("WS_FLEET_")) delete process.env[key];
+  for (const key of Object.keys(process.env)) if (key.startsWith("WS_FLEET_")) Reflect.deleteProperty(process.env, key);
   Object.assign(process.env, { WS_FLEET_LOG_LEVEL: "silent", WS_FLEET_SERVICE: "ws-fleet-test", ...settings });
   const module = (await import(`../../../functions/${name}.ts?load=${++loads}`)) as { handler: Handler };
   return module.handler;

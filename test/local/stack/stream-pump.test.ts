@@ -1,12 +1,8 @@
+import { ExpiredIteratorException } from "@aws-sdk/client-dynamodb-streams";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { StreamTrigger } from "../../../local/serverless/functions.ts";
-import {
-  StreamServiceError,
-  type Shard,
-  type StartAt,
-  type StreamRecord,
-} from "../../../local/triggers/stream-client.ts";
+import { type Shard, type StartAt, type StreamRecord } from "../../../local/triggers/stream-client.ts";
 import { startStreamPump } from "../../../local/triggers/stream-pump.ts";
 import { silentLogger } from "../../../shared/logger.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -124,7 +120,7 @@ describe("the reader of a stream", () => {
     const { clock, received, pump } = await start(stream);
     stream.write("a", "1");
     await clock.advance(1_000);
-    stream.nextFailure = new StreamServiceError("GetRecords", "ExpiredIteratorException", "as asked");
+    stream.nextFailure = new ExpiredIteratorException({ message: "as asked", $metadata: {} });
     stream.write("a", "2");
     await clock.advance(2_000);
     assert.deepEqual(received, ["1", "2"]);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MalformedItemError } from "../../../../shared/connection/item.ts";
 import type { UpstreamSettings } from "../../../../shared/connection/upstream-settings.ts";
-import { deleteConnection, start, stop } from "../../../../shared/lease/index.ts";
+import { deleteConnection, start, stop, type LeaseTable } from "../../../../shared/lease/index.ts";
 import { freeItem, heldItem, NOW_MS, OTHER, without } from "./items.ts";
 import type { ContractStore } from "./store.ts";
 
@@ -115,7 +115,7 @@ export function producerContract(store: ContractStore): void {
       it(`throws on ${what}, names ${field}, and sends nothing`, async () => {
         const nothingSent = {
           tableName: "none",
-          client: { send: () => assert.fail("must not be sent") } as unknown as ContractStore["table"]["client"],
+          client: { send: () => assert.fail("must not be sent") } as unknown as LeaseTable["client"],
         };
         await assert.rejects(
           () => start(nothingSent, { connectionId: id, wsUrl, upstream }),

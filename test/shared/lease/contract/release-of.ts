@@ -1,7 +1,7 @@
 import { BatchWriteItemCommand } from "@aws-sdk/client-dynamodb";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { releaseOf, type ReleaseOfRequest } from "../../../../shared/lease/index.ts";
+import { releaseOf, type LeaseTable, type ReleaseOfRequest } from "../../../../shared/lease/index.ts";
 import { LeapingClock } from "../../../support/leaping-clock.ts";
 import { EPOCH, freeItem, heldItem, NOW_MS, OTHER, SKEW_MS } from "./items.ts";
 import type { ContractStore } from "./store.ts";
@@ -109,23 +109,13 @@ export function releaseOfContract(store: ContractStore): void {
 const range = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
 /** The store's table; `answered` is awaited before an answer to a command is handed on. */
-function tapped(
-  store: ContractStore,
-  answered: (command: string) => Promise<unknown> | undefined,
-): ContractStore["table"] {
+function tapped(store: ContractStore, answered: (command: string) => Promise<unknown> | undefined): LeaseTable {
   const { client, tableName } = store.table;
-  return {
-    tableName,
-    client: new Proxy(client, {
-      get: (target, property, receiver) => {
-        if (property !== "send") return Reflect.get(target, property, receiver) as unknown;
-        return async (...args: Parameters<typeof target.send>) => {
-          // The overloads end with the one that takes a callback; without one, it is always a promise.
-          const answer = await (target.send(...args) as unknown as Promise<unknown>);
-          await answered(args[0].constructor.name);
-          return answer;
-        };
-      },
-    }),
+  const send = client.send.bind(client) as (command: object, options: object) => Promise<unknown>;
+  const tap = async (command: object, options: object): Promise<unknown> => {
+    const answer = await send(command, options);
+    await answered(command.constructor.name);
+    return answer;
   };
+  return { tableName, client: { send: tap } as unknown as LeaseTable["client"] };
 }
