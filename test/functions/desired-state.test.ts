@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
+import { createServer, type AddressInfo, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
-import { acquire, deleteConnection, park, release, renew, start, stop, type LeaseTable } from "../../shared/lease/index.ts";
+import {
+  acquire,
+  deleteConnection,
+  park,
+  release,
+  renew,
+  start,
+  stop,
+  type LeaseTable,
+} from "../../shared/lease/index.ts";
 import { startEmbeddedDynamoDb, type EmbeddedDynamoDb } from "../support/embedded-dynamodb.ts";
 import { connection } from "./support/connections.ts";
 import { startEmbeddedSqs, type EmbeddedQueue, type EmbeddedSqs } from "./support/embedded-sqs.ts";
@@ -41,8 +51,8 @@ describe("desired-state", () => {
         leaseMs: 20_000,
         skewMs: 1_000,
       });
-      assert.equal(outcome.kind, "held");
-      return { connectionId: id, owner: "task-1", epoch: outcome.kind === "held" ? outcome.value.epoch : 0n };
+      if (outcome.kind !== "held") assert.fail(`not held: ${outcome.reason}`);
+      return { connectionId: id, owner: "task-1", epoch: outcome.value.epoch };
     };
     const released = await held("released");
     await renew(table, { ...released, expiresAtMs: Date.now() + 25_000 });
@@ -91,11 +101,26 @@ describe("desired-state", () => {
     });
   });
 
-  it("answers in time when the queue hangs", async () => {
-    const handler = await load();
-    const Records = [streamRecord("1", connection("c-1"))];
-    // The closing second is over already, so the work is cut off at once.
-    assert.deepEqual(await handler({ Records }, lambdaContext(500)), { batchItemFailures: [{ itemIdentifier: "1" }] });
+  it("answers before it would be killed when the queue hangs", async () => {
+    const hanging = createServer();
+    await new Promise<void>((resolve) => hanging.listen(0, "127.0.0.1", resolve));
+    const { port } = hanging.address() as AddressInfo;
+    const serving = process.env["AWS_ENDPOINT_URL_SQS"];
+    process.env["AWS_ENDPOINT_URL_SQS"] = `http://127.0.0.1:${port}`;
+    const sockets = new Set<Socket>();
+    hanging.on("connection", (socket) => sockets.add(socket));
+    try {
+      const handler = await load();
+      const Records = [streamRecord("1", connection("c-1"))];
+      assert.deepEqual(await handler({ Records }, lambdaContext(2_500)), {
+        batchItemFailures: [{ itemIdentifier: "1" }],
+      });
+      assert.ok(sockets.size > 0, "the queue was asked");
+    } finally {
+      process.env["AWS_ENDPOINT_URL_SQS"] = serving;
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => hanging.close(resolve));
+    }
   });
 
   it("refuses an event that is no stream batch, naming field and rule", async () => {

@@ -17,7 +17,6 @@ const started = (id: string, sequenceNumber: string) => streamRecord(sequenceNum
 describe("hintStarted", () => {
   it("hints a connection once, however often it is in the batch", async () => {
     const { queue, result } = run([started("a", "1"), started("b", "2"), started("a", "3")]);
-    assert.deepEqual(queue.calls.length, 0, "nothing is sent before the whole batch is read");
     assert.deepEqual(await result, { hinted: 2, skipped: 0, malformed: 0, failed: [] });
     assert.deepEqual(queue.calls, [["a", "b"]]);
   });

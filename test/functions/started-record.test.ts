@@ -9,8 +9,8 @@ const free = connection("c-1");
 
 function problemOf(record: unknown): string {
   const verdict = judgeRecord(record);
-  assert.equal(verdict.kind, "malformed", `expected a problem, got ${JSON.stringify(verdict)}`);
-  return verdict.kind === "malformed" ? verdict.problem : "";
+  if (verdict.kind !== "malformed") assert.fail(`expected a problem, got ${JSON.stringify(verdict)}`);
+  return verdict.problem;
 }
 
 /** The record with another value at a path inside it; undefined takes the field away. */
@@ -30,7 +30,10 @@ describe("judgeRecord", () => {
     ["an expiry of 0", streamRecord(NUMBER, free)],
     ["no expiry at all", streamRecord(NUMBER, connection("c-1", { lease_expires_at_ms: undefined }))],
     ["an insert", streamRecord(NUMBER, free, { eventName: "INSERT" })],
-    ["fields that nobody knows yet", streamRecord(NUMBER, { ...free, tomorrow: { BOOL: true } }, { userIdentity: null })],
+    [
+      "fields that nobody knows yet",
+      streamRecord(NUMBER, { ...free, tomorrow: { BOOL: true } }, { userIdentity: null }),
+    ],
   ];
   for (const [what, record] of startable) {
     it(`takes a STARTED connection without owner: ${what}`, () => {
@@ -41,7 +44,10 @@ describe("judgeRecord", () => {
   const others: [string, unknown][] = [
     ["a heartbeat or an acquire", streamRecord(NUMBER, { ...free, ...ownedBy("task", 1_767_000_020_000) })],
     ["an owner with expiry 0", streamRecord(NUMBER, { ...free, lease_owner: { S: "task" } })],
-    ["an owner without expiry", streamRecord(NUMBER, connection("c-1", { lease_expires_at_ms: undefined, lease_owner: { S: "t" } }))],
+    [
+      "an owner without expiry",
+      streamRecord(NUMBER, connection("c-1", { lease_expires_at_ms: undefined, lease_owner: { S: "t" } })),
+    ],
     ["a park", streamRecord(NUMBER, { ...free, lease_expires_at_ms: { N: "1767000060000" } })],
     ["a stop", streamRecord(NUMBER, { ...free, ...STOPPED })],
     ["an item without a state", streamRecord(NUMBER, connection("c-1", { desired_state: undefined }))],
@@ -67,7 +73,7 @@ describe("judgeRecord", () => {
     [["eventName"], "TRUNCATE", /^eventName: /],
   ];
   for (const [path, value, problem] of malformed) {
-    it(`names field and rule of ${path.join(".")} = ${String(JSON.stringify(value)).slice(0, 40)}`, () => {
+    it(`names field and rule of ${path.join(".")} = ${JSON.stringify(value ?? null).slice(0, 40)}`, () => {
       assert.match(problemOf(altered(path, value)), problem);
     });
   }

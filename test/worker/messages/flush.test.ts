@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { bench, pushAll, row, SETTINGS } from "./support.ts";
+import { bench, pushAll, row, SETTINGS, TOO_LONG } from "./support.ts";
 
 describe("flush", () => {
   it("skips the linger and is true once everything pushed so far is durable", async () => {
@@ -47,7 +47,7 @@ describe("flush", () => {
     const { lane, stored } = bench();
     const { lane: one } = lane();
     one.push(row("a", 1));
-    one.push(row("a", 10n ** 40n));
+    one.push(row("a", TOO_LONG));
     one.push(row("a", 2));
     assert.equal(await one.flush(), false);
     assert.equal(one.pendingItems, 0);
@@ -86,7 +86,7 @@ describe("flush", () => {
     assert.equal(stored().size, 31);
     assert.equal(requests.length, 2);
     const bad = lane().lane;
-    bad.push(row("bad", 10n ** 40n));
+    bad.push(row("bad", TOO_LONG));
     assert.equal(await writer.flushAll(), false);
     assert.equal(await writer.flushAll(), true, "nothing is pending any more");
   });

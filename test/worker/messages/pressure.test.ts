@@ -18,6 +18,7 @@ class Socket extends Told {
   }
 
   receive(messages: number, overrun = 3): void {
+    if (this.paused) return;
     for (let i = 0; i < messages && !this.paused; i++) this.#push();
     if (this.paused) for (let i = 0; i < overrun; i++) this.#push();
   }
@@ -43,7 +44,7 @@ describe("backpressure", () => {
     assert.deepEqual(quietTold.pressure, []);
     await clock.advance(10_000);
     assert.deepEqual(told.pressure, [true]);
-    db.faults = (call) => (call.n % 2 === 0 ? { kind: "delay", ms: 100 } : { kind: "delay", ms: 200 });
+    db.faults = () => ({ kind: "delay", ms: 100 });
     let lowest = Infinity;
     await clock.advanceUntil(() => {
       if (told.paused) lowest = Math.min(lowest, flood.pendingItems);
@@ -112,7 +113,7 @@ describe("backpressure", () => {
       broken = round % 50 < 40;
       for (const socket of sockets) socket.receive(5);
       await clock.advance(100);
-      assert.ok(writer.pendingItems <= maxItems + 30 * 203, `${writer.pendingItems} pending`);
+      assert.ok(writer.pendingItems <= maxItems + 30 * 4, `${writer.pendingItems} pending`);
     }
     broken = false;
     await clock.advance(60_000);

@@ -14,6 +14,9 @@ import { VirtualClock } from "../../support/virtual-clock.ts";
 
 export const TABLE = "messages";
 
+/** A seq of 39 digits, which DynamoDB refuses: it keeps 38. */
+export const TOO_LONG = 10n ** 38n + 1n;
+
 export const SETTINGS: WriterSettings = {
   maxBytes: 64 * 1024 * 1024,
   maxItems: 50_000,
