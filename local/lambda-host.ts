@@ -31,7 +31,8 @@ const handlers = new Map<string, Promise<Handler>>();
 endWithParent(() => Promise.resolve());
 
 process.on("message", (request: InvokeRequest) => {
-  void run(request).then((reply) => process.send?.(reply));
+  // The parent may hang up before an answer is there; then nobody waits for it.
+  void run(request).then((reply) => process.send?.(reply, undefined, undefined, () => undefined));
 });
 report({ ready: {} });
 

@@ -15,6 +15,9 @@ function requestHandler(limits: ClientLimits) {
     // Without this the SDK only logs a request that ran past its timeout.
     throwOnRequestTimeout: true,
     connectionTimeout: limits.attemptTimeoutMs,
+    // The request timeout ends with the answer's headers: without this, an answer that stalls after them is waited for
+    // for ever, and with it the one lease operation that its connection may have under way.
+    socketTimeout: limits.attemptTimeoutMs,
     httpAgent: agent,
     httpsAgent: agent,
   };

@@ -22,6 +22,7 @@ const ratio = z
   .transform(Number)
   .pipe(z.number().min(0).max(1));
 const text = z.string().min(1, "must not be empty");
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 const httpUrl = z.string().superRefine((value, context) => {
   if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
     context.addIssue({ code: "custom", message: "must be an http or https URL" });
@@ -82,7 +83,7 @@ export const PLACE_DEFINITIONS = {
   logLevel: define(
     "WS_FLEET_LOG_LEVEL",
     "info",
-    z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
+    z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(", ")}`),
     "Least severe level that is logged.",
   ),
 } as const;

@@ -47,14 +47,17 @@ export class MalformedItemError extends Error {
   }
 }
 
-/** DynamoDB's limit on a partition key, in bytes; `#` is kept for the parts of large messages. */
+/** Half of what DynamoDB takes as a partition key, so that the keys derived from an id fit as well. */
 const MAX_ID_BYTES = 1024;
 
 /** Why `id` cannot name a connection, or undefined when it can. */
 export function checkConnectionId(id: unknown): string | undefined {
   if (typeof id !== "string" || id === "") return "connection_id must be a non-empty string";
   if (Buffer.byteLength(id) > MAX_ID_BYTES) return `connection_id must be at most ${MAX_ID_BYTES} bytes`;
+  // Kept for the partitions derived from an id.
   if (id.includes("#")) return "connection_id must not contain '#'";
+  // DynamoDB refuses a lone surrogate, and a control character is written as six: a hint would outgrow its limit.
+  if (!id.isWellFormed() || /\p{Cc}/u.test(id)) return "connection_id must not contain control or broken characters";
   return undefined;
 }
 

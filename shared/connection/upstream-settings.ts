@@ -42,16 +42,16 @@ export function parseSeq(text: string): bigint | undefined {
 /** The placeholder in `ws_url` that the position is given back in. */
 export const CURSOR_PLACEHOLDER = "{cursor}";
 
-/** A URL whose placeholders are filled with harmless text, so that it can be checked before any position exists. */
+/** Why `wsUrl` cannot be dialled, or undefined. Placeholders are filled with harmless text, before any position exists. */
 export function checkWsUrl(wsUrl: string): string | undefined {
-  let url: URL;
-  try {
-    url = new URL(wsUrl.replaceAll(CURSOR_PLACEHOLDER, "0"));
-  } catch {
-    return "is not a URL";
-  }
+  const url = URL.parse(wsUrl.replaceAll(CURSOR_PLACEHOLDER, "0"));
+  if (url === null) return "is not a URL";
   if (url.protocol !== "ws:" && url.protocol !== "wss:") return "must begin with ws:// or wss://";
   if (url.hash !== "") return "must not have a fragment";
   if (url.username !== "" || url.password !== "") return "must not carry credentials";
+  // An upstream chooses the position, and must not choose with it whom a worker talks to.
+  if (URL.parse(wsUrl.replaceAll(CURSOR_PLACEHOLDER, "1"))?.host !== url.host) {
+    return `must not have ${CURSOR_PLACEHOLDER} in its host or port`;
+  }
   return undefined;
 }

@@ -1,4 +1,4 @@
-import { PutItemCommand, QueryCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import { UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { HintQueue } from "../../functions/core/hint-queue.ts";
@@ -103,8 +103,8 @@ describe("the sweeps of a minute", () => {
 
   it("survive an index that is throttled for a while", async () => {
     const { clock, table, dynamoDb, hinted, logger, invoke } = fleet();
-    await table.client.send(new PutItemCommand({ TableName: table.tableName, Item: connection("c-1") }));
-    dynamoDb.faults = ({ command }) => (command instanceof QueryCommand ? { kind: "throttle" } : undefined);
+    await store(table, connection("c-1"));
+    dynamoDb.faults = ({ operation }) => (operation === "Query" ? { kind: "throttle" } : undefined);
     const done = invoke();
     await clock.advance(25_000);
     dynamoDb.faults = undefined;

@@ -7,7 +7,7 @@ export interface TestServer {
   readonly requests: readonly { readonly headers: IncomingMessage["headers"]; readonly body: string }[];
   /** Connections that were ever accepted. */
   readonly connections: readonly Socket[];
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 /** A real HTTP server on a free loopback port; `answer` is called with each request once its body has been read. */

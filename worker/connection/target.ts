@@ -20,7 +20,10 @@ export function targetUrl(item: Pick<ConnectionItem, "wsUrl" | "upstream" | "kin
 }
 
 function withoutCursorParameters(wsUrl: string): string {
-  const [base = "", query = ""] = wsUrl.split("?", 2);
-  const kept = query.split("&").filter((parameter) => !parameter.endsWith(`=${CURSOR_PLACEHOLDER}`));
-  return kept.length === 0 || query === "" ? base : `${base}?${kept.join("&")}`;
+  // Only the first question mark begins the query; further ones belong to it.
+  const at = wsUrl.indexOf("?");
+  if (at < 0) return wsUrl;
+  const parameters = wsUrl.slice(at + 1).split("&");
+  const kept = parameters.filter((parameter) => !parameter.endsWith(`=${CURSOR_PLACEHOLDER}`));
+  return kept.length === 0 ? wsUrl.slice(0, at) : `${wsUrl.slice(0, at)}?${kept.join("&")}`;
 }

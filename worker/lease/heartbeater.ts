@@ -6,6 +6,7 @@ import {
   park,
   release,
   renew,
+  type CallOptions,
   type Checkpoint,
   type LeaseTable,
   type Outcome,
@@ -22,6 +23,8 @@ export interface HeartbeaterSettings {
   readonly heartbeatMs: number;
   readonly heartbeatJitter: number;
   readonly maxConcurrentLeaseOps: number;
+  readonly attempts: number;
+  readonly attemptTimeoutMs: number;
 }
 
 export interface HeartbeaterDeps {
@@ -215,13 +218,20 @@ export class Heartbeater implements LeaseKeeper {
     if (!this.#entries.has(entry.holding)) return;
     entry.busy = true;
     this.#inFlight++;
-    const operation = entry.ending === undefined ? this.#renew(entry) : this.#finish(entry, entry.ending);
+    const { attempts, attemptTimeoutMs } = this.#deps.settings;
+    const abort = new AbortController();
+    // Whatever the client does: one operation that never ends would be a connection that is never renewed again.
+    const cancelLimit = this.#deps.clock.after(attempts * attemptTimeoutMs, () => abort.abort());
+    const options = { signal: abort.signal };
+    const operation =
+      entry.ending === undefined ? this.#renew(entry, options) : this.#finish(entry, entry.ending, options);
     operation
       .catch((error: unknown) => {
         this.#deps.logger.error(errorFields(error), "lease operation failed");
         this.#retryLater(entry);
       })
       .finally(() => {
+        cancelLimit();
         entry.busy = false;
         this.#inFlight--;
         if (
@@ -235,7 +245,7 @@ export class Heartbeater implements LeaseKeeper {
       });
   }
 
-  async #renew(entry: Entry): Promise<void> {
+  async #renew(entry: Entry, options: CallOptions): Promise<void> {
     const { table, clock, anchored, journal, metrics, settings, random } = this.#deps;
     const { holding, events } = entry;
     const checkpoint = unwritten(entry, events.checkpoint());
@@ -245,14 +255,18 @@ export class Heartbeater implements LeaseKeeper {
     // Taken before the request: the store counts the lease from no earlier a moment.
     const deadline = Deadline.startingNow(clock, settings.leaseMs - settings.marginMs);
     const startedMs = clock.monotonicMs();
-    const outcome = await renew(table, {
-      connectionId: holding.connectionId,
-      owner: holding.owner,
-      epoch: holding.epoch,
-      expiresAtMs,
-      ...(checkpoint === undefined ? {} : { checkpoint }),
-      clearFailures,
-    });
+    const outcome = await renew(
+      table,
+      {
+        connectionId: holding.connectionId,
+        owner: holding.owner,
+        epoch: holding.epoch,
+        expiresAtMs,
+        ...(checkpoint === undefined ? {} : { checkpoint }),
+        clearFailures,
+      },
+      options,
+    );
     metrics.observe("RenewalLatency", clock.monotonicMs() - startedMs);
 
     if (outcome.kind === "lost") {
@@ -271,7 +285,7 @@ export class Heartbeater implements LeaseKeeper {
     }
   }
 
-  async #finish(entry: Entry, ending: Ending): Promise<void> {
+  async #finish(entry: Entry, ending: Ending, options: CallOptions): Promise<void> {
     const { table, anchored } = this.#deps;
     const { holding } = entry;
     const checkpoint = holding.state === "fenced" ? undefined : unwritten(entry, ending.checkpoint);
@@ -283,13 +297,17 @@ export class Heartbeater implements LeaseKeeper {
     };
     let outcome: Outcome<undefined>;
     if (ending.kind === "park") {
-      outcome = await park(table, {
-        ...holder,
-        untilMs: anchored.nowMs() + Math.ceil(ending.parkMs),
-        error: ending.error,
-      });
+      outcome = await park(
+        table,
+        {
+          ...holder,
+          untilMs: anchored.nowMs() + Math.ceil(ending.parkMs),
+          error: ending.error,
+        },
+        options,
+      );
     } else {
-      outcome = await release(table, holder);
+      outcome = await release(table, holder, options);
     }
     if (outcome.kind === "unknown") this.#unknown(entry, outcome.reason, outcome.error);
     else this.#settle(entry, outcome.kind);

@@ -1,6 +1,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { ReceiveMessageCommand } from "@aws-sdk/client-sqs";
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, it } from "node:test";
@@ -173,7 +174,8 @@ describe("limits of the DynamoDB client", { timeout: 120_000 }, () => {
 
   it("an SQS client waits out a long poll shorter than its limit, at the endpoint it is given", async () => {
     const server = await serve((response) => {
-      setTimeout(() => response.writeHead(200, JSON_HEADERS).end('{"Messages":[{"MessageId":"m"}]}'), 300);
+      const message = { MessageId: "m", Body: "hint", MD5OfBody: createHash("md5").update("hint").digest("hex") };
+      setTimeout(() => response.writeHead(200, JSON_HEADERS).end(JSON.stringify({ Messages: [message] })), 300);
     });
     process.env["AWS_ENDPOINT_URL_SQS"] = server.url;
     const sqs = sqsClient({ attemptTimeoutMs: 10_000, attempts: 1, maxSockets: 2 });

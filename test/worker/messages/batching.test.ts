@@ -26,7 +26,10 @@ describe("batching", () => {
     const { clock, lane, requests } = bench();
     pushAll(lane().lane, "a", 1, 25);
     await clock.settle();
-    assert.deepEqual(requests.map((keys) => keys.length), [25]);
+    assert.deepEqual(
+      requests.map((keys) => keys.length),
+      [25],
+    );
     assert.equal(clock.pendingTimers, 0);
   });
 
@@ -139,10 +142,7 @@ describe("batching", () => {
             opcode: { S: "binary" },
           },
         ],
-        [
-          "c",
-          { ...common, connection_id: { S: "c" }, seq: { N: "3" }, payload: { S: "" }, opcode: { S: "text" } },
-        ],
+        ["c", { ...common, connection_id: { S: "c" }, seq: { N: "3" }, payload: { S: "" }, opcode: { S: "text" } }],
       ]),
     );
   });

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { MessageRow } from "../../../shared/messages/row.ts";
-import type { Lane } from "../../../worker/messages/writer.ts";
+import type { Lane, MessageWriter } from "../../../worker/messages/writer.ts";
 import { bench, pushAll, row, SETTINGS, Told } from "./support.ts";
+
+const pendingOf = (writer: MessageWriter): number => writer.pendingItems;
 
 const down = () => ({ kind: "throttle" }) as const;
 
@@ -18,9 +20,10 @@ class Socket extends Told {
   }
 
   receive(messages: number, overrun = 3): void {
-    if (this.paused) return;
-    for (let i = 0; i < messages && !this.paused; i++) this.#push();
-    if (this.paused) for (let i = 0; i < overrun; i++) this.#push();
+    const paused = (): boolean => this.paused;
+    if (paused()) return;
+    for (let i = 0; i < messages && !paused(); i++) this.#push();
+    if (paused()) for (let i = 0; i < overrun; i++) this.#push();
   }
 
   #push(): void {
@@ -78,10 +81,13 @@ describe("backpressure", () => {
     for (let seq = 1; seq <= 10; seq++) {
       lanes.slice(0, 40).forEach(({ lane: one }, i) => one.push(row(`c${i}`, seq)));
     }
-    assert.equal(writer.pendingItems, 400);
+    assert.equal(pendingOf(writer), 400);
     assert.ok(lanes.every(({ told }) => told.pressure.length === 0));
     lanes.slice(0, 20).forEach(({ lane: one }, i) => one.push(row(`c${i}`, 11)));
-    assert.deepEqual(lanes.map(({ told }) => told.paused), lanes.map((_, i) => i < 20));
+    assert.deepEqual(
+      lanes.map(({ told }) => told.paused),
+      lanes.map((_, i) => i < 20),
+    );
     lanes[40]!.lane.push(row("new", 1));
     assert.ok(lanes[40]!.told.paused, "a lane without a backlog is paused too when it pushes");
     const held: number[] = [];
@@ -90,7 +96,7 @@ describe("backpressure", () => {
       return { kind: "delay", ms: 50 };
     };
     await clock.advanceUntil(() => !lanes[0]!.told.paused, 60_000);
-    assert.ok(writer.pendingItems <= 200 && Math.min(...held) > 200);
+    assert.ok(pendingOf(writer) <= 200 && Math.min(...held) > 200);
     assert.ok(lanes.every(({ told }) => !told.paused));
     await clock.advance(60_000);
     assert.equal(writer.pendingItems, 0);
@@ -118,7 +124,10 @@ describe("backpressure", () => {
     broken = false;
     await clock.advance(60_000);
     assert.ok(sockets.every((socket) => !socket.paused));
-    assert.equal(stored().size, sockets.reduce((sum, { sent }) => sum + sent, 0));
+    assert.equal(
+      stored().size,
+      sockets.reduce((sum, { sent }) => sum + sent, 0),
+    );
     for (const socket of sockets) assert.equal(socket.lane?.checkpoint?.lastSeq, BigInt(socket.sent));
   });
 
@@ -187,6 +196,9 @@ describe("backpressure", () => {
       assert.ok(socket.sent >= 100 && !socket.paused);
       assert.equal(socket.lane?.checkpoint?.lastSeq, BigInt(socket.sent));
     }
-    assert.equal(stored().size, sockets.reduce((sum, { sent }) => sum + sent, 0));
+    assert.equal(
+      stored().size,
+      sockets.reduce((sum, { sent }) => sum + sent, 0),
+    );
   });
 });

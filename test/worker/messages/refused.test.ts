@@ -11,7 +11,10 @@ describe("a message that DynamoDB refuses", () => {
       await clock.advance(SETTINGS.lingerMs);
       assert.equal(stored().size, 24);
       lanes.forEach(({ lane: one, told }, i) => {
-        assert.deepEqual(told.refused.map(({ seq }) => seq), i === guilty ? [TOO_LONG] : []);
+        assert.deepEqual(
+          told.refused.map(({ seq }) => seq),
+          i === guilty ? [TOO_LONG] : [],
+        );
         assert.deepEqual(one.checkpoint, i === guilty ? undefined : { lastSeq: 1n });
       });
       assert.match(lanes[guilty]!.told.refused[0]!.problem, /38|digits|significan/i);
@@ -39,7 +42,10 @@ describe("a message that DynamoDB refuses", () => {
     one.push(row("a", 11, { payload: "", cursor: "c".repeat(500_000) }));
     pushAll(one, "a", 12, 60);
     await clock.advance(1000);
-    assert.deepEqual(told.refused.map(({ seq }) => seq), [11n]);
+    assert.deepEqual(
+      told.refused.map(({ seq }) => seq),
+      [11n],
+    );
     assert.deepEqual(one.checkpoint, { lastSeq: 10n });
     pushAll(one, "a", 61, 99);
     await clock.advance(1000);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Fault } from "../../support/fake-dynamodb/fake-dynamodb.ts";
-import { bench, Counts, makeWriter, pushAll, row, seeded, SETTINGS, Told } from "./support.ts";
+import { bench, claimOf, Counts, makeWriter, pushAll, row, seeded, SETTINGS, Told } from "./support.ts";
 
 const OUTAGES: Fault[] = [
   { kind: "throttle" },
@@ -25,7 +25,10 @@ describe("retries", () => {
       lanes.forEach(({ lane: one }, i) => pushAll(one, `c${i}`, 1, 40));
       await clock.advance(600_000);
       assert.equal(writer.pendingItems, 240, "nothing is given up");
-      assert.ok(lanes.every(({ lane: one }) => one.checkpoint === undefined), "nothing is claimed");
+      assert.ok(
+        lanes.every(({ lane: one }) => claimOf(one) === undefined),
+        "nothing is claimed",
+      );
       const tried = requests.length;
       assert.ok(tried > 300, "ten minutes of retries has a back-off of a few seconds at most");
       assert.ok(tried < 10_000, "the retries back off");
@@ -35,7 +38,7 @@ describe("retries", () => {
       assert.equal(stored().size, 240);
       assert.equal(writer.pendingItems, 0);
       assert.equal(counts.of("MessagesStored"), 240);
-      assert.ok(lanes.every(({ lane: one, told }) => one.checkpoint?.lastSeq === 40n && told.refused.length === 0));
+      assert.ok(lanes.every(({ lane: one, told }) => claimOf(one) === 40n && told.refused.length === 0));
       assert.equal(clock.pendingTimers, 0);
     });
   }
@@ -56,7 +59,7 @@ describe("retries", () => {
     assert.equal(requests.flat().length - 200, counts.of("MessageWriteRetries"), "each repetition is counted");
     assert.ok(counts.of("MessageWriteRetries") > 20);
     assert.equal(counts.of("MessagesStored"), 200);
-    for (const one of lanes) assert.equal(one.checkpoint?.lastSeq, 20n);
+    for (const one of lanes) assert.equal(claimOf(one), 20n);
   });
 
   it("of one hot partition do not hold up other lanes", async () => {
@@ -75,12 +78,12 @@ describe("retries", () => {
       const quiet = lane().lane;
       pushAll(quiet, `quiet${second}`, 1, 30);
       await clock.advance(100);
-      assert.equal(quiet.checkpoint?.lastSeq, 30n, "a quiet lane waits for the hot one");
+      assert.equal(claimOf(quiet), 30n, "a quiet lane waits for the hot one");
     }
     assert.equal(hot.pendingItems, 400);
     db.faults = undefined;
     await clock.advance(20_000);
-    assert.equal(hot.checkpoint?.lastSeq, 400n);
+    assert.equal(claimOf(hot), 400n);
     assert.equal(stored().size, 1000);
   });
 
@@ -103,9 +106,9 @@ describe("retries", () => {
     const one = writer.lane(new Told());
     pushAll(one, "a", 1, 3);
     await clock.advance(SETTINGS.lingerMs);
-    assert.equal(one.checkpoint, undefined);
+    assert.equal(claimOf(one), undefined);
     await clock.advance(10_000);
-    assert.equal(one.checkpoint?.lastSeq, 3n);
+    assert.equal(claimOf(one), 3n);
     assert.equal(stored().size, 3);
   });
 
@@ -123,11 +126,11 @@ describe("retries", () => {
     pushAll(one, "a", 26, 100);
     await clock.advance(5000);
     assert.equal(one.pendingItems, 25);
-    assert.equal(one.checkpoint, undefined, "76 durable rows behind a gap are not claimed");
+    assert.equal(claimOf(one), undefined, "76 durable rows behind a gap are not claimed");
     await clock.advance(5000);
-    assert.equal(one.checkpoint?.lastSeq, 100n);
+    assert.equal(claimOf(one), 100n);
     one.push(row("a", 101));
     await clock.advance(SETTINGS.lingerMs);
-    assert.equal(one.checkpoint?.lastSeq, 101n);
+    assert.equal(claimOf(one), 101n);
   });
 });

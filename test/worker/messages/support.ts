@@ -3,12 +3,7 @@ import type { Clock } from "../../../shared/clock.ts";
 import { silentLogger, type Logger } from "../../../shared/logger.ts";
 import type { MessageRow } from "../../../shared/messages/row.ts";
 import type { Random } from "../../../shared/random.ts";
-import {
-  MessageWriter,
-  type Lane,
-  type LaneEvents,
-  type WriterSettings,
-} from "../../../worker/messages/writer.ts";
+import { MessageWriter, type Lane, type LaneEvents, type WriterSettings } from "../../../worker/messages/writer.ts";
 import { FakeDynamoDb, type Call, type FaultHook } from "../../support/fake-dynamodb/fake-dynamodb.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
@@ -62,9 +57,9 @@ export interface Bench {
   readonly counts: Counts;
   /** Sequence numbers of every BatchWriteItem request, in the order sent. */
   readonly requests: string[][];
-  lane(): { lane: Lane; told: Told };
+  readonly lane: () => { lane: Lane; told: Told };
   /** Keys `partition/seq` of all stored items. */
-  stored(): Set<string>;
+  readonly stored: () => Set<string>;
 }
 
 export interface BenchOptions {
@@ -140,6 +135,11 @@ export function keysOf(call: Call): string[] {
   return Object.values(RequestItems ?? {})
     .flat()
     .map(({ PutRequest }) => `${PutRequest?.Item?.["connection_id"]?.S ?? ""}/${PutRequest?.Item?.["seq"]?.N ?? ""}`);
+}
+
+/** Where the lane's checkpoint stands. */
+export function claimOf(lane: Lane | undefined): bigint | undefined {
+  return lane?.checkpoint?.lastSeq;
 }
 
 export function row(connectionId: string, seq: bigint | number, more: Partial<MessageRow> = {}): MessageRow {
