@@ -28,10 +28,21 @@ export class SystemClock implements Clock {
   }
 
   after(delayMs: number, fn: () => void): Cancel {
-    const timer = setTimeout(fn, Math.max(0, delayMs));
+    const dueMs = this.monotonicMs() + Math.max(0, delayMs);
+    // Node's timers cut fractions off, may fire a moment early, and take a delay beyond their range for 1 ms.
+    const arm = (leftMs: number): NodeJS.Timeout => setTimeout(ring, Math.min(Math.ceil(leftMs), MAX_TIMER_MS));
+    const ring = (): void => {
+      const leftMs = dueMs - this.monotonicMs();
+      if (leftMs > 0) timer = arm(leftMs);
+      else fn();
+    };
+    let timer = arm(delayMs);
     return () => clearTimeout(timer);
   }
 }
+
+/** The longest delay that a timer of Node takes. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Wall time anchored once and carried forward by the monotonic clock. What is written to the table as an expiry comes from

@@ -1,4 +1,4 @@
-import { paginateQuery } from "@aws-sdk/client-dynamodb";
+import { QueryCommand, type QueryCommandOutput } from "@aws-sdk/client-dynamodb";
 import { BY_STATE_INDEX, CONNECTION } from "../../shared/connection/attributes.ts";
 import type { RawItem } from "../../shared/connection/item.ts";
 import { sendOptions, type CallOptions, type LeaseTable } from "../../shared/lease/context.ts";
@@ -62,15 +62,20 @@ async function* startedRows(
   pageSize: number,
   options: CallOptions | undefined,
 ): AsyncGenerator<RawItem> {
-  const pages = paginateQuery(
-    { client: table.client, pageSize },
-    {
-      TableName: table.tableName,
-      IndexName: BY_STATE_INDEX,
-      KeyConditionExpression: "desired_state = :started",
-      ExpressionAttributeValues: { ":started": { S: "STARTED" } },
-    },
-    sendOptions(options),
-  );
-  for await (const page of pages) yield* page.Items ?? [];
+  let start: RawItem | undefined;
+  do {
+    const page: QueryCommandOutput = await table.client.send(
+      new QueryCommand({
+        TableName: table.tableName,
+        IndexName: BY_STATE_INDEX,
+        KeyConditionExpression: "desired_state = :started",
+        ExpressionAttributeValues: { ":started": { S: "STARTED" } },
+        Limit: pageSize,
+        ...(start === undefined ? {} : { ExclusiveStartKey: start }),
+      }),
+      sendOptions(options),
+    );
+    yield* page.Items ?? [];
+    start = page.LastEvaluatedKey;
+  } while (start !== undefined);
 }

@@ -39,8 +39,13 @@ export class HttpRunningTasks implements RunningTasks {
 
   async count(): Promise<number> {
     const response = await fetch(this.#url, { signal: AbortSignal.timeout(this.#timeoutMs) });
-    const body = (await response.json()) as { runningTasks?: unknown };
-    if (typeof body.runningTasks !== "number") throw new Error("runningTasks must be a number");
-    return body.runningTasks;
+    const text = await response.text();
+    if (!response.ok) throw new Error(`running tasks endpoint answered ${response.status}`);
+    const body = JSON.parse(text) as { runningTasks?: unknown } | null;
+    const count = body?.runningTasks;
+    if (typeof count !== "number" || !Number.isSafeInteger(count) || count < 0) {
+      throw new Error("runningTasks must be a non-negative integer");
+    }
+    return count;
   }
 }

@@ -131,6 +131,16 @@ describe("sweep", () => {
     assert.equal((await queue.drain()).length, 4);
   });
 
+  it("forgets hints that no longer matter", async () => {
+    const { table, recent, sweepAt } = await bed();
+    await store(table, ...orphans(4));
+    await sweepAt(NOW_MS);
+    assert.equal(recent.size, 4);
+    for (const item of orphans(4)) await store(table, { ...item, ...ownedBy("task", NOW_MS + 600_000) });
+    await sweepAt(NOW_MS + REHINT_MS);
+    assert.equal(recent.size, 0);
+  });
+
   it("lets no more of them wait than a sweep may hint", async () => {
     const { table, queue, sweepAt } = await bed();
     await store(table, ...orphans(8));

@@ -175,21 +175,24 @@ describe("the journal", () => {
     line("a", 1, 2, "open", { localPort: 40_001 }),
     line("a", 1, 3, "released"),
   ];
-  const text = whole.map((one) => `${JSON.stringify(one)}\n`).join("");
+  const usage = { t: 2.5, requests: 7, readUnits: 0.5, writeUnits: 12, rssBytes: 90_000_000, cpuMs: 850.5 };
+  const written = [...whole.slice(0, 2), { ...usage, event: "usage" }, whole[2]!];
+  const text = written.map((one) => `${JSON.stringify(one)}\n`).join("");
 
   it("is read from its file, whatever of the last line a killed worker has left", async () => {
     const folder = await mkdtemp(path.join(tmpdir(), "ws-fleet-journal-"));
     const file = path.join(folder, "a.ndjson");
     try {
       await writeFile(file, text);
-      assert.deepEqual(await readJournal(file), whole);
+      assert.deepEqual(await readJournal(file), { lines: whole, usage: [{ ...usage, event: "usage" }] });
     } finally {
       await rm(folder, { recursive: true });
     }
     const last = JSON.stringify(whole[2]).length;
     for (let left = 0; left <= last; left += 1) {
       const torn = text.slice(0, text.length - 1 - last + left);
-      assert.deepEqual(parseJournal(torn), left === last ? whole : whole.slice(0, 2), `${left} characters are left`);
+      const { lines } = parseJournal(torn);
+      assert.deepEqual(lines, left === last ? whole : whole.slice(0, 2), `${left} characters are left`);
     }
   });
 
@@ -205,6 +208,7 @@ describe("the journal", () => {
       [{ ...whole[0], event: "took" }, /event must be one of held, renewed/],
       [{ ...whole[0], deadline: undefined }, /deadline must be a number, got undefined/],
       [{ ...whole[1], localPort: "x" }, /localPort must be a port number/],
+      [{ ...usage, event: "usage", cpuMs: undefined }, /cpuMs must be a number, got undefined/],
     ];
     for (const [wrong, message] of refused) {
       const first = typeof wrong === "string" ? wrong : JSON.stringify(wrong);

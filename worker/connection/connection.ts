@@ -16,7 +16,7 @@ import type { OwnershipJournal } from "../lease/journal.ts";
 import type { Ending, KeepEvents, LeaseKeeper } from "../lease/keeper.ts";
 import type { Lane, LaneEvents } from "../messages/lane.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { describeEnd, verdictOf, type SocketEnd } from "./close-codes.ts";
+import { describeEnd, verdictOf, type SocketEnd, type Verdict } from "./close-codes.ts";
 import type { DialGate } from "./dial-gate.ts";
 import { PositionReader } from "./position.ts";
 import type { Dial, UpstreamSocket } from "./socket.ts";
@@ -103,7 +103,6 @@ export class Connection implements KeepEvents {
     this.#lastCursor = item.lastCursor;
     this.#troubledSinceMs = deps.clock.monotonicMs();
     this.#log = { connection_id: holding.connectionId, epoch: holding.epoch.toString() };
-    this.#reader = readerOf(item);
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
@@ -150,15 +149,16 @@ export class Connection implements KeepEvents {
     if (this.#over()) return;
     const before = this.#raw;
     this.#raw = raw;
-    const changed = [CONNECTION.desiredState, CONNECTION.wsUrl, CONNECTION.upstream, CONNECTION.failureCount].some(
-      (name) => !isDeepStrictEqual(before[name], raw[name]),
-    );
-    if (!changed) return;
+    // Not only when it changed: the answer to the acquire may have shown it already.
     if (raw[CONNECTION.desiredState]?.S === "STOPPED") {
       this.#deps.logger.info(this.#log, "connection stopped by its producer");
       void this.drain();
       return;
     }
+    const changed = [CONNECTION.desiredState, CONNECTION.wsUrl, CONNECTION.upstream, CONNECTION.failureCount].some(
+      (name) => !isDeepStrictEqual(before[name], raw[name]),
+    );
+    if (!changed) return;
     try {
       this.#apply(parseConnectionItem(raw));
     } catch (error) {
@@ -201,6 +201,8 @@ export class Connection implements KeepEvents {
       if (inGate) this.#deps.dialGate.leave();
       inGate = false;
     };
+    // Not with the new settings: until its end, the old socket is read by the old ones.
+    this.#reader = readerOf(this.#item);
     try {
       const url = targetUrl(this.#item, { lastSeq: this.#lastReceived, lastCursor: this.#lastCursor });
       const socket: UpstreamSocket = this.#deps.dial(
@@ -246,7 +248,7 @@ export class Connection implements KeepEvents {
   }
 
   #socketEnded(end: SocketEnd): void {
-    const { clock, journal, logger, metrics, settings, random } = this.#deps;
+    const { clock, journal, logger, metrics, settings } = this.#deps;
     const nowMs = clock.monotonicMs();
     const livedMs = this.#open ? nowMs - this.#openSinceMs : 0;
     const wasOpen = this.#open;
@@ -256,15 +258,16 @@ export class Connection implements KeepEvents {
     this.#socketGone?.();
     if (this.#over() || !this.#mayAct()) return;
 
-    const verdict = this.#redial ? "again" : verdictOf(end);
+    const redial = this.#redial;
     this.#redial = false;
-    if (!wasOpen) metrics.count("ConnectFailures");
+    const verdict = redial ? "again" : verdictOf(end);
+    if (!wasOpen && !redial) metrics.count("ConnectFailures");
     logger.info({ ...this.#log, end: describeEnd(end), verdict }, "socket ended");
     if (verdict === "park") {
       void this.#park(describeEnd(end), this.#fatalParkMs());
       return;
     }
-    if (livedMs >= STABLE_MS) {
+    if (redial || livedMs >= STABLE_MS) {
       this.#attempt = 0;
       this.#troubledSinceMs = nowMs;
     } else {
@@ -274,8 +277,12 @@ export class Connection implements KeepEvents {
       void this.#park(`not connected for ${settings.connectGiveUpMs} ms: ${describeEnd(end)}`, this.#retryParkMs());
       return;
     }
-    let delayMs = fullJitter(settings.reconnectBaseMs, settings.reconnectCapMs, this.#attempt, random);
-    if (verdict === "busy") delayMs = Math.max(end.retryAfterMs ?? 0, settings.reconnectCapMs / 2 + delayMs);
+    const delayMs = this.#backOffMs(verdict, end);
+    if (delayMs > settings.connectGiveUpMs) {
+      // No lease stands for nothing, and a timer takes no more than 2^31 ms.
+      void this.#park(`not before ${Math.round(delayMs)} ms: ${describeEnd(end)}`, Math.min(delayMs, settings.maxParkMs));
+      return;
+    }
     this.#state = "backing-off";
     this.#cancelWait = clock.after(delayMs, () => {
       this.#cancelWait = undefined;
@@ -283,6 +290,14 @@ export class Connection implements KeepEvents {
       metrics.count("Reconnects");
       this.#connect();
     });
+  }
+
+  #backOffMs(verdict: Exclude<Verdict, "park">, end: SocketEnd): number {
+    const { reconnectBaseMs, reconnectCapMs } = this.#deps.settings;
+    // A routine end of a socket that lived; a herd of them is spread by the dial gate.
+    if (verdict === "again" && this.#attempt === 0) return 0;
+    const delayMs = fullJitter(reconnectBaseMs, reconnectCapMs, this.#attempt, this.#deps.random);
+    return verdict === "busy" ? Math.max(end.retryAfterMs ?? 0, reconnectCapMs / 2 + delayMs) : delayMs;
   }
 
   /** New settings of a held connection. The old socket is closed first: some feeds allow one per key. */
@@ -293,7 +308,6 @@ export class Connection implements KeepEvents {
       return;
     }
     this.#item = item;
-    this.#reader = readerOf(item);
     if (item.wsUrl === before.wsUrl && isDeepStrictEqual(item.upstream, before.upstream)) return;
     this.#deps.logger.info(this.#log, "settings changed: dialling anew");
     if (this.#socket !== undefined) {
@@ -441,7 +455,8 @@ export class Connection implements KeepEvents {
   }
 
   #fatalParkMs(): number {
-    return jittered(this.#deps.settings.fatalParkMs, 0.1, this.#deps.random);
+    const { fatalParkMs, maxParkMs } = this.#deps.settings;
+    return Math.min(maxParkMs, jittered(fatalParkMs, 0.1, this.#deps.random));
   }
 
   #retryParkMs(): number {

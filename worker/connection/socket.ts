@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { WebSocket } from "ws";
+import { WebSocket, type ClientOptions } from "ws";
 import type { Cancel, Clock } from "../../shared/clock.ts";
 import type { SocketEnd } from "./close-codes.ts";
 
@@ -9,6 +9,8 @@ export interface SocketSettings {
   readonly pingIntervalMs: number;
   readonly idleTimeoutMs: number;
   readonly maxMessageBytes: number;
+  /** How long a peer that began or was asked to close may take for its part. */
+  readonly closeGraceMs: number;
 }
 
 export interface SocketEvents {
@@ -35,12 +37,33 @@ export interface UpstreamSocket {
 /** The one way a worker reaches an upstream; a later guard on where it may connect belongs in front of it. */
 export type Dial = (url: string, events: SocketEvents, mayAct: () => boolean) => UpstreamSocket;
 
+/** `ws` itself reports 1006 where we refuse a message; these are the codes that the peer is told. */
+const OWN_CODES: Readonly<Record<string, number>> = {
+  WS_ERR_INVALID_UTF8: 1007,
+  WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: 1009,
+};
+
 /**
- * A `ws` client that sends nothing by itself: pongs and pings ask `mayAct` first, since a peer must never hear from an
- * owner whose deadline has passed.
+ * A `ws` client that sends nothing by itself: pongs, pings and closes ask `mayAct` first, since a peer must never hear
+ * from an owner whose deadline has passed.
  */
 export function dialer(clock: Clock, settings: SocketSettings): Dial {
   return (url, events, mayAct) => new GuardedSocket(clock, settings, url, events, mayAct);
+}
+
+/** `ws` answers a close, and complains about a bad frame, through its own `close`: here both are asked about first. */
+class AskingWebSocket extends WebSocket {
+  readonly #mayClose: () => boolean;
+
+  constructor(url: string, options: ClientOptions, mayClose: () => boolean) {
+    super(url, options);
+    this.#mayClose = mayClose;
+  }
+
+  override close(code?: number, data?: string | Buffer): void {
+    if (this.#mayClose()) super.close(code, data);
+    else this.terminate();
+  }
 }
 
 class GuardedSocket implements UpstreamSocket {
@@ -52,8 +75,10 @@ class GuardedSocket implements UpstreamSocket {
   readonly #cancels = new Set<Cancel>();
   #lastHeardMs = 0;
   #paused = false;
+  #closing = false;
   #ended = false;
   #error: string | undefined;
+  #ownCode: number | undefined;
   #httpEnd: Pick<SocketEnd, "httpStatus" | "retryAfterMs"> | undefined;
   localPort: number | undefined;
 
@@ -62,14 +87,15 @@ class GuardedSocket implements UpstreamSocket {
     this.#settings = settings;
     this.#events = events;
     this.#mayAct = mayAct;
-    this.#ws = new WebSocket(url, {
+    const options: ClientOptions = {
       // Pongs are sent below, after asking; compression costs about 230 KB a connection.
       autoPong: false,
       perMessageDeflate: false,
       followRedirects: false,
       maxPayload: settings.maxMessageBytes,
       skipUTF8Validation: false,
-    });
+    };
+    this.#ws = new AskingWebSocket(url, options, () => this.#mayClose());
     this.#after(settings.handshakeTimeoutMs, () => {
       if (this.#ws.readyState === WebSocket.CONNECTING) this.#fail("handshake timeout");
     });
@@ -82,8 +108,9 @@ class GuardedSocket implements UpstreamSocket {
     this.#ws.on("pong", () => {
       this.#lastHeardMs = clock.monotonicMs();
     });
-    this.#ws.on("error", (error) => {
+    this.#ws.on("error", (error: NodeJS.ErrnoException) => {
       this.#error ??= error.message;
+      this.#ownCode ??= OWN_CODES[error.code ?? ""];
     });
     this.#ws.on("unexpected-response", (request, response: IncomingMessage) => {
       this.#httpEnd = { httpStatus: response.statusCode ?? 0, ...retryAfter(response, clock.wallMs()) };
@@ -95,7 +122,7 @@ class GuardedSocket implements UpstreamSocket {
     });
     this.#ws.on("close", (code, reason: Buffer) => {
       this.#end({
-        code,
+        code: this.#ownCode ?? code,
         reason: reason.toString(),
         ...(this.#error === undefined ? {} : { error: this.#error }),
         ...this.#httpEnd,
@@ -117,20 +144,33 @@ class GuardedSocket implements UpstreamSocket {
 
   close(graceMs: number): void {
     if (this.#ended) return;
-    if (this.#ws.readyState !== WebSocket.OPEN) {
+    if (this.#ws.readyState === WebSocket.CONNECTING) {
       this.terminate();
       return;
     }
     // The reply, and what was sent before it, can only be read by a socket that reads.
     if (this.#ws.isPaused) this.#ws.resume();
+    this.#endWithin(graceMs);
     this.#ws.close(1000);
-    this.#after(graceMs, () => this.terminate());
   }
 
   terminate(): void {
     if (this.#ended) return;
     this.#ws.terminate();
     this.#end({ code: 1006, error: this.#error ?? "terminated" });
+  }
+
+  #mayClose(): boolean {
+    if (!this.#mayAct()) return false;
+    this.#endWithin(this.#settings.closeGraceMs);
+    return true;
+  }
+
+  /** One grace per socket, whichever side began: the peer may answer late, not at all, or never end the connection. */
+  #endWithin(graceMs: number): void {
+    if (this.#closing) return;
+    this.#closing = true;
+    this.#after(graceMs, () => this.#ws.terminate());
   }
 
   #opened(): void {

@@ -49,7 +49,6 @@ export interface LaneHost {
   accept(lane: MessageLane, row: MessageRow, checkpointed: boolean): void;
   /** Writes without linger until `waiting` settles. */
   hurry(waiting: Promise<boolean>): void;
-  closed(lane: MessageLane): void;
 }
 
 export class MessageLane implements Lane {
@@ -90,11 +89,6 @@ export class MessageLane implements Lane {
 
   close(): void {
     this.#events = undefined;
-    this.#host.closed(this);
-  }
-
-  get closed(): boolean {
-    return this.#events === undefined;
   }
 
   /** Rows in memory because of this lane: durable ones behind a gap count too, or they could grow without bound. */

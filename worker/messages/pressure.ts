@@ -46,13 +46,8 @@ export class Pressure {
     }
   }
 
-  /** The lane is closed: nobody listens any more. */
-  forget(lane: MessageLane): void {
-    this.#paused.delete(lane);
-  }
-
   #pause(lane: MessageLane): void {
-    if (lane.closed || this.#paused.has(lane)) return;
+    if (this.#paused.has(lane)) return;
     this.#paused.add(lane);
     lane.announcePressure(true);
   }

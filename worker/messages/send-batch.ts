@@ -19,21 +19,19 @@ export type BatchOutcome =
   /** Nobody can say whether anything was written; writing it again does no harm. */
   | { readonly kind: "unknown"; readonly error: unknown };
 
-/** One request; the client has its own timeout per attempt. Never rejects. */
+/**
+ * One request; the client has its own timeout per attempt.
+ * @throws {Error} only for writes of an entry that is settled, never for what the request meets.
+ */
 export async function sendBatch(
   deps: SendDeps,
   writes: readonly Write[],
   abortSignal: AbortSignal,
 ): Promise<BatchOutcome> {
+  const requests = writes.map((write) => ({ PutRequest: { Item: itemOf(write, deps.ttlSeconds) } }));
   try {
-    const { UnprocessedItems } = await deps.client.send(
-      new BatchWriteItemCommand({
-        RequestItems: {
-          [deps.tableName]: writes.map((write) => ({ PutRequest: { Item: itemOf(write, deps.ttlSeconds) } })),
-        },
-      }),
-      { abortSignal },
-    );
+    const command = new BatchWriteItemCommand({ RequestItems: { [deps.tableName]: requests } });
+    const { UnprocessedItems } = await deps.client.send(command, { abortSignal });
     return answered(writes, Object.values(UnprocessedItems ?? {}).flat());
   } catch (error) {
     if (refusesContent(error)) return { kind: "refused", problem: error.message };

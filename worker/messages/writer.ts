@@ -73,7 +73,6 @@ export class MessageWriter {
       logger: deps.logger,
       accept: (lane, row, checkpointed) => this.#accept(lane, row, checkpointed),
       hurry: (waiting) => this.#hurry(waiting),
-      closed: (lane) => this.#pressure.forget(lane),
     };
   }
 
@@ -177,8 +176,11 @@ export class MessageWriter {
   }
 
   /** Ends when each of the writes is settled or back in the queue. An outage is waited for here, in the request's place. */
-  async #deliver(writes: readonly Write[]): Promise<void> {
+  async #deliver(batch: readonly Write[]): Promise<void> {
     for (let attempt = 0; !this.#halted; attempt++) {
+      // Parts of a message that was refused meanwhile are not worth writing, and its payload is gone.
+      const writes = batch.filter(({ entry }) => !entry.settled);
+      if (writes.length === 0) return;
       const outcome = await this.#send(writes);
       switch (outcome.kind) {
         case "answered":

@@ -44,10 +44,11 @@ describe("dialling an upstream", () => {
 
   it("gives up on a peer that accepts the connection and never answers", async () => {
     const sockets: Socket[] = [];
-    const server = createServer((socket) => sockets.push(socket.on("error", () => undefined)));
+    const server = createServer((socket) => sockets.push(socket.on("error", () => undefined).resume()));
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     stops.push(async () => {
+      for (const socket of sockets) socket.destroy();
       server.close();
       await once(server, "close");
     });
@@ -55,8 +56,7 @@ describe("dialling an upstream", () => {
       handshakeTimeoutMs: 50,
     });
     assert.deepEqual(await dialled.end(), { error: "handshake timeout" });
-    await until("the connection is closed", () => sockets[0]?.readableEnded === true || sockets[0]?.destroyed === true);
-    sockets[0]?.destroy();
+    await until("the connection is closed", () => sockets[0]?.destroyed);
     assert.equal(dialled.ends.length, 1);
     assert.equal(dialled.opens, 0);
   });

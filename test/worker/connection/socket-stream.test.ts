@@ -135,6 +135,12 @@ describe("a stream from a real upstream", () => {
     assert.equal((await closed)[0], 1009);
   });
 
+  it("ends with 1007 when text is not UTF-8", async () => {
+    await open();
+    peer.send(Buffer.from([0x66, 0xff]), { binary: false });
+    assert.equal((await dialled.end()).code, 1007);
+  });
+
   it("says nothing more after it was terminated, though messages were already there", async () => {
     await open();
     dialled.onEach = () => dialled.socket.terminate();

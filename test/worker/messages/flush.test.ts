@@ -12,6 +12,11 @@ describe("flush", () => {
     assert.equal(stored().size, 3);
     assert.equal(clock.monotonicMs(), 0);
     assert.equal(await one.flush(), true, "nothing is pending");
+    one.push(row("a", 4));
+    await clock.advance(SETTINGS.lingerMs - 1);
+    assert.equal(stored().size, 3, "afterwards rows linger again");
+    await clock.advance(1);
+    assert.equal(stored().size, 4);
   });
 
   it("waits neither for rows pushed later nor for other lanes", async () => {
@@ -36,6 +41,7 @@ describe("flush", () => {
     pushAll(one, "a", 26, 50);
     let flushed: boolean | undefined;
     void one.flush().then((ok) => (flushed = ok));
+    pushAll(one, "a", 51, 100);
     await clock.advance(4999);
     assert.equal(flushed, undefined);
     assert.equal(one.pendingItems, 25);

@@ -11,7 +11,7 @@ import { itemBytes, itemFromSdk } from "../../support/fake-dynamodb/values.ts";
 import { row, Told } from "./support.ts";
 
 const ignore = (): void => undefined;
-const lane = new MessageLane({ logger: silentLogger, accept: ignore, hurry: ignore, closed: ignore }, new Told());
+const lane = new MessageLane({ logger: silentLogger, accept: ignore, hurry: ignore }, new Told());
 const sizeOf = (item: Parameters<typeof itemFromSdk>[0]): number => itemBytes(itemFromSdk(item));
 
 describe("the size of an item", () => {

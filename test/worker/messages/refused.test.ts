@@ -58,7 +58,7 @@ describe("a message that DynamoDB refuses", () => {
     const { clock, lane } = bench();
     const { lane: one, told } = lane();
     pushAll(one, "a", 1, 3);
-    one.push(row("a#unpositioned", TOO_LONG), { checkpointed: false });
+    one.push(row("a#unpositioned", 2, { cursor: "c".repeat(500_000) }), { checkpointed: false });
     pushAll(one, "a", 4, 6);
     await clock.advance(1000);
     assert.equal(told.refused.length, 1);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { RETRY_BASE_MS } from "../../../worker/messages/limits.ts";
 import type { Fault } from "../../support/fake-dynamodb/fake-dynamodb.ts";
 import { bench, claimOf, Counts, makeWriter, pushAll, row, seeded, SETTINGS, Told } from "./support.ts";
 
@@ -110,6 +111,40 @@ describe("retries", () => {
     await clock.advance(10_000);
     assert.equal(claimOf(one), 3n);
     assert.equal(stored().size, 3);
+  });
+
+  it("start with short pauses again after a success", async () => {
+    let fault: Fault | undefined = { kind: "throttle" };
+    const { clock, lane } = bench({ faults: () => fault });
+    const { lane: one } = lane();
+    one.push(row("a", 1));
+    await clock.advance(120_000);
+    fault = undefined;
+    await clock.advance(10_000);
+    assert.equal(claimOf(one), 1n);
+    fault = { kind: "throttle" };
+    one.push(row("a", 2));
+    await clock.advance(SETTINGS.lingerMs);
+    fault = undefined;
+    await clock.advance(RETRY_BASE_MS + SETTINGS.lingerMs);
+    assert.equal(claimOf(one), 2n);
+  });
+
+  it("give a lane that rested no more turns than others", async () => {
+    const { clock, db, lane, requests } = bench({ settings: { concurrency: 1 } });
+    const inner = db.faults!;
+    db.faults = (call) => {
+      inner(call);
+      return call.n === 1 ? { kind: "unprocessed", select: (index) => index === 0 } : { kind: "delay", ms: 100 };
+    };
+    const lanes = Array.from({ length: 60 }, () => lane().lane);
+    // The first lane's rest ends while it still has a place in the round.
+    for (let seq = 1; seq <= 8; seq++) lanes.forEach((one, i) => one.push(row(`c${i}`, seq)));
+    await clock.advance(1000);
+    const turns = requests.slice(2, 8).flat();
+    assert.equal(turns.length, 150);
+    const rested = turns.filter((key) => key.startsWith("c0/")).length;
+    assert.ok(rested >= 2 && rested <= 3, `${rested} turns of 150 for one of 60 lanes`);
   });
 
   it("keep new rows flowing while old ones wait", async () => {

@@ -9,7 +9,7 @@ import { VirtualClock } from "../../support/virtual-clock.ts";
 
 export const TABLE = "messages";
 
-/** A seq of 39 digits, which DynamoDB refuses: it keeps 38. */
+/** A seq of 39 digits, none of them a zero at the end: DynamoDB refuses it, since it keeps 38. */
 export const TOO_LONG = 10n ** 38n + 1n;
 
 export const SETTINGS: WriterSettings = {

@@ -18,13 +18,13 @@ export class Dialled implements SocketEvents {
   readonly messages: (string | Uint8Array)[] = [];
   readonly ends: SocketEnd[] = [];
   opens = 0;
-  mayAct = true;
+  mayAct = (): boolean => true;
   /** Called with each message, before it is kept. */
   onEach: (() => void) | undefined;
 
   constructor(url: string, settings: Partial<SocketSettings> = {}) {
     const dial = dialer(new SystemClock(), { ...SOCKET_SETTINGS, ...settings });
-    this.socket = dial(url, this, () => this.mayAct);
+    this.socket = dial(url, this, () => this.mayAct());
   }
 
   onOpen(): void {

@@ -1,0 +1,42 @@
+import { readFileSync } from "node:fs";
+
+/**
+ * Direct children of a process, from Linux's process table. Empty when it has none or has ended.
+ *
+ * @throws where there is no /proc
+ */
+export function childrenOf(pid: number): number[] {
+  const listed = read(`/proc/${pid}/task/${pid}/children`);
+  return (listed ?? "").split(" ").filter((part) => part !== "").map(Number); // prettier-ignore
+}
+
+/** Whether the process can never run again: it is gone, or only its exit code is left to be collected. */
+export function isDead(pid: number): boolean {
+  const stat = read(`/proc/${pid}/stat`);
+  // The name before it is in parentheses and may hold any character.
+  return stat === undefined || /^[ZX]/u.test(stat.slice(stat.lastIndexOf(")") + 2));
+}
+
+/** Sends a signal; false when there is nobody to receive it. A negative id names a process group. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch (error) {
+    if (codeOf(error) === "ESRCH") return false;
+    throw error;
+  }
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch (error) {
+    // ESRCH: the process ended while it was read.
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "ESRCH") return undefined;
+    throw error;
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}

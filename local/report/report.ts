@@ -1,0 +1,81 @@
+import type { Percentiles } from "../audit/percentiles.ts";
+import type { MessageFigures } from "./transcripts.ts";
+import type { PerConnectionMinute, WorkerProcessFigures } from "./usage.ts";
+
+export interface OwnershipFigures {
+  /** Moments with two acting owners, and epochs that two tasks held. */
+  readonly doublyOwned: number;
+  /** Connections without an owner that streams: at the end, or for ever after a fault. */
+  readonly unowned: number;
+  /** Holdings that stopped at their own deadline. */
+  readonly fenced: number;
+  /** Frames sent and rows received outside of the time in which their holding was allowed to act. */
+  readonly lateActs: number;
+}
+
+export interface FaultReport {
+  readonly kind: string;
+  readonly task: string;
+  /** After all connections were open, ms. */
+  readonly atMs: number;
+  readonly connections: number;
+  readonly recoveryMs: Percentiles;
+  readonly neverRecovered: number;
+}
+
+export interface FunctionFigures {
+  readonly invocations: number;
+  readonly errors: number;
+}
+
+/** What a run measured, as `--json` writes it. All times are milliseconds. */
+export interface RunReport {
+  readonly ok: boolean;
+  /** Why the run failed. */
+  readonly problems: readonly string[];
+  readonly connections: number;
+  readonly workers: number;
+  readonly seconds: number;
+  readonly rate: number;
+  readonly seed: number;
+  readonly messages: MessageFigures;
+  readonly ownership: OwnershipFigures;
+  /** By kind of fault; `start`: from the START write to the first open socket. */
+  readonly recoveryMs: Readonly<Record<string, Percentiles>>;
+  readonly faults: readonly FaultReport[];
+  /** STARTs were written at this pace. */
+  readonly startsPerSecond: number;
+  /** From the confirmed STOP to the socket's end. */
+  readonly stopMs: Percentiles & { readonly limit: number; readonly late: number };
+  /** Workers only; `secondsMeasured` is the time from all connections open to the last segment. */
+  readonly perConnectionMinute: PerConnectionMinute & { readonly measured: "workers"; readonly secondsMeasured: number };
+  readonly workerProcesses: readonly WorkerProcessFigures[];
+  readonly functions: Readonly<Record<string, FunctionFigures>>;
+  readonly switchedOff: readonly string[];
+  /** Task ends that no fault and no scaling asked for, with the exit code. */
+  readonly unexpectedEnds: readonly string[];
+  readonly examples: readonly string[];
+}
+
+/** Everything that makes a run fail, in words; empty when all is well. */
+export function problemsOf(
+  report: Pick<RunReport, "messages" | "ownership" | "stopMs" | "unexpectedEnds">,
+  drained: boolean,
+): string[] {
+  const { messages, ownership, stopMs, unexpectedEnds } = report;
+  const counted: readonly (readonly [number, string])[] = [
+    [messages.missing, "messages are missing"],
+    [messages.duplicated, "messages are stored twice"],
+    [messages.differing, "stored messages differ from what was sent"],
+    [messages.disordered, "messages are stored out of order"],
+    [ownership.unowned, "connections were left without an owner"],
+    [ownership.doublyOwned, "times two owners acted on one connection"],
+    [ownership.lateActs, "times a worker acted outside of its lease"],
+    [stopMs.late, `stopped connections kept their socket for more than ${stopMs.limit} ms`],
+    [unexpectedEnds.length, "tasks ended unasked"],
+  ];
+  const problems = counted.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []));
+  if (messages.stored === 0) problems.push("nothing was stored");
+  if (!drained) problems.push("not every task drained within its time");
+  return problems;
+}

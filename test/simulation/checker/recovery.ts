@@ -1,0 +1,139 @@
+import { CONNECTION } from "../../../shared/connection/attributes.ts";
+import { TRUE_EPOCH_MS } from "../engine/machine.ts";
+import type { Seeded } from "../engine/seeded.ts";
+import type { Fleet } from "../world/fleet.ts";
+import type { SimUpstream } from "../world/upstream.ts";
+
+/** Until a half-open socket is noticed and dialled anew, or a released connection is open elsewhere. */
+const RECONNECT_MS = 20_000;
+/** A graceful hand-over in good weather, from SIGTERM or START to the open socket. */
+const HANDOVER_MS = 12_000;
+
+/** What must hold again once faults have ended. */
+export async function checkRecovery(fleet: Fleet, seeded: Seeded): Promise<void> {
+  const { scheduler, settings } = fleet;
+  const calmMs = scheduler.nowMs;
+  fleet.history.add("world", undefined, "--- all faults have ended ---");
+  const { leaseMs, skewMs, sweepMs, maxParkMs, drainBudgetMs } = settings;
+  // The longest of: a drain that was under way, a park, then expiry, skews, a sweep, the way of its hint, a dial.
+  const boundMs = Math.max(drainBudgetMs, maxParkMs) + leaseMs + 3 * skewMs + sweepMs + 3000 + RECONNECT_MS;
+  if (!(await settled(fleet, boundMs))) return;
+  fleet.history.add("world", undefined, `all streaming after ${Math.round(scheduler.nowMs - calmMs)} ms of calm`);
+
+  if (!(await quiet(fleet, 5000))) return;
+  await drainOne(fleet, seeded);
+  if (fleet.violations.first !== undefined) return;
+  await stopOne(fleet, seeded);
+  if (fleet.violations.first !== undefined) return;
+
+  for (const upstream of fleet.upstreams) upstream.stopProducing();
+  // Everything that was sent has arrived and its rows are written; checkpoints follow within a heartbeat.
+  if (!(await quiet(fleet, 2 * settings.heartbeatMs + 5000))) return;
+  for (const upstream of fleet.upstreams) checkStored(fleet, upstream);
+}
+
+async function drainOne(fleet: Fleet, seeded: Seeded): Promise<void> {
+  const candidates = fleet.tasks.filter((task) => task.alive && !task.draining);
+  if (candidates.length < 2) return;
+  seeded.pick(candidates).sigterm();
+  await settled(fleet, HANDOVER_MS);
+}
+
+async function stopOne(fleet: Fleet, seeded: Seeded): Promise<void> {
+  const upstream = seeded.pick(fleet.upstreams);
+  const { heartbeatMs, heartbeatJitter, closeGraceMs } = fleet.settings;
+  fleet.stop(upstream.connectionId);
+  // One longest heartbeat, a second, and the close itself.
+  if (!(await quiet(fleet, heartbeatMs * (1 + heartbeatJitter) + 1000 + closeGraceMs))) return;
+  if (liveSockets(fleet, upstream).length > 0) {
+    fleet.violations.report("socket-of-stopped", upstream.connectionId, "a socket is open long after STOP");
+    return;
+  }
+  fleet.start(upstream.connectionId);
+  await settled(fleet, HANDOVER_MS);
+}
+
+/** Waits until every connection is as its producer wants it. */
+async function settled(fleet: Fleet, boundMs: number): Promise<boolean> {
+  const { scheduler, violations } = fleet;
+  const failed = (): boolean => violations.first !== undefined;
+  const dark = (): SimUpstream[] => fleet.upstreams.filter((upstream) => !asWanted(fleet, upstream));
+  await scheduler.runUntil(scheduler.nowMs + boundMs, () => failed() || (fleet.produced && dark().length === 0));
+  for (const { connectionId } of dark().slice(0, 1)) {
+    violations.report("not-streaming", connectionId, `not as its producer wants it after ${boundMs} ms without faults`);
+  }
+  return !failed();
+}
+
+async function quiet(fleet: Fleet, ms: number): Promise<boolean> {
+  const { scheduler, violations } = fleet;
+  return !(await scheduler.runUntil(scheduler.nowMs + ms, () => violations.first !== undefined));
+}
+
+function asWanted(fleet: Fleet, upstream: SimUpstream): boolean {
+  const id = upstream.connectionId;
+  const item = fleet.item(id);
+  const owner = item?.[CONNECTION.owner]?.S;
+  if (item?.[CONNECTION.desiredState]?.S !== "STARTED") {
+    // A lease that nobody keeps has to expire first: a START would have to wait for it.
+    const left = Number(item?.[CONNECTION.expiresAtMs]?.N ?? 0) - TRUE_EPOCH_MS - fleet.scheduler.nowMs;
+    return liveSockets(fleet, upstream).length === 0 && (owner === undefined || left < -2 * fleet.settings.skewMs);
+  }
+  return liveSockets(fleet, upstream).some(
+    (socket) => socket.open && socket.task === owner && !fleet.tasks.some((t) => t.task === owner && t.draining),
+  );
+}
+
+function liveSockets(fleet: Fleet, upstream: SimUpstream) {
+  return fleet.sockets.filter((socket) => socket.connectionId === upstream.connectionId && socket.live);
+}
+
+function checkStored(fleet: Fleet, upstream: SimUpstream): void {
+  if (upstream.positioned) checkReplayed(fleet, upstream);
+  else checkLive(fleet, upstream);
+}
+
+function checkReplayed(fleet: Fleet, upstream: SimUpstream): void {
+  const rows = fleet.stored.rowsOf(upstream.connectionId);
+  const missing = upstream.sent.filter((message) => rows.get(message.seq) !== message.payload);
+  const [first] = missing;
+  if (first !== undefined) {
+    const text = `${missing.length} of ${upstream.sent.length} messages are not stored, the first is ${first.seq}`;
+    fleet.violations.report("stream-differs", upstream.connectionId, text);
+  }
+  if (rows.size > upstream.sent.length) {
+    fleet.violations.report("stream-differs", upstream.connectionId, "more rows than messages");
+  }
+}
+
+function checkLive(fleet: Fleet, upstream: SimUpstream): void {
+  const rows = fleet.stored.rowsOf(upstream.connectionId);
+  const ordered = [...rows.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, payload]) => payload);
+  let before = -1n;
+  for (const payload of ordered) {
+    const message = upstream.find(payload);
+    if (message === undefined) continue; // reported when it was written
+    if (message.seq <= before) {
+      fleet.violations.report("stream-differs", upstream.connectionId, `message ${message.seq} out of order or twice`);
+      return;
+    }
+    before = message.seq;
+  }
+  const stored = new Set(ordered);
+  for (const message of upstream.sent) {
+    if (stored.has(message.payload)) continue;
+    // Kept if whoever received it, acting, lived on or ended properly; or if nothing beyond the protocol touched its socket.
+    const keeper = message.receipts.find(({ task, epoch }) => epoch !== undefined && endedProperly(fleet, task));
+    const intact = message.sentOn.find((socket) => !socket.faulty);
+    if (keeper === undefined && intact === undefined) continue;
+    const text = `${message.payload} is not stored; ${keeper?.task ?? intact?.task ?? "?"} had it without a fault`;
+    fleet.violations.report("message-lost", upstream.connectionId, text);
+    return;
+  }
+}
+
+/** Alive, or drained completely. */
+function endedProperly(fleet: Fleet, name: string): boolean {
+  const task = fleet.tasks.find((candidate) => candidate.task === name);
+  return task !== undefined && (task.alive || task.diedAtMs === Infinity);
+}
