@@ -285,8 +285,9 @@ export class Heartbeater implements LeaseKeeper {
       this.#unknown(entry, outcome.reason, outcome.error);
     } else {
       holding.extend(deadline);
-      // Where somebody put the stored expiry ahead of ours nothing was written; the next renewal must go beyond it.
-      holding.sending(outcome.value.expiresAtMs);
+      // Where somebody put the stored expiry ahead of ours nothing was written; the next renewal must go beyond it. Not
+      // beyond an absurd one: that would keep it absurd, while the audit mends it.
+      holding.sending(Math.min(outcome.value.expiresAtMs, anchored.nowMs() + 2 * settings.leaseMs));
       if (outcome.value.written && checkpoint !== undefined) entry.written = checkpoint.lastSeq;
       if (entry.ending !== undefined) return; // asked for while the renewal was on its way: #start takes it up
       entry.dueMs = clock.monotonicMs() + jittered(settings.heartbeatMs, settings.heartbeatJitter, random);

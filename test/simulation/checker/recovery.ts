@@ -124,7 +124,9 @@ function checkLive(fleet: Fleet, upstream: SimUpstream): void {
     if (stored.has(message.payload)) continue;
     // Kept if whoever received it, acting, lived on or ended properly; or if nothing beyond the protocol touched its socket.
     const keeper = message.receipts.find(({ task, epoch }) => epoch !== undefined && endedProperly(fleet, task));
-    const intact = message.sentOn.find((socket) => !socket.faulty);
+    const intact = message.sentOn.find(
+      (socket) => !socket.faulty && !message.receipts.some(({ task }) => task === socket.task),
+    );
     if (keeper === undefined && intact === undefined) continue;
     const text = `${message.payload} is not stored; ${keeper?.task ?? intact?.task ?? "?"} had it without a fault`;
     fleet.violations.report("message-lost", upstream.connectionId, text);
