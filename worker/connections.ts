@@ -45,11 +45,15 @@ export class Connections {
     return counts;
   }
 
-  /** False when the id is held or being acquired already: one lease operation per connection at a time. */
-  beginAcquire(connectionId: string): boolean {
-    if (this.#held.has(connectionId) || this.#acquiring.has(connectionId)) return false;
+  /**
+   * `known`: the id is held or being acquired already, and there is one lease operation per connection at a time. `full`:
+   * the cap is reached, though there was a slot when the id was asked for.
+   */
+  beginAcquire(connectionId: string): "begun" | "known" | "full" {
+    if (this.#held.has(connectionId) || this.#acquiring.has(connectionId)) return "known";
+    if (this.freeSlots() === 0) return "full";
     this.#acquiring.add(connectionId);
-    return true;
+    return "begun";
   }
 
   /** Ends what {@link beginAcquire} began. A connection stays until its end is settled with the store. */

@@ -170,16 +170,16 @@ export class Worker {
     logger.info({ connections: this.#connections.size }, "draining");
     this.#cancelClockCheck?.();
     const budget = new AbortController();
+    const over = new Promise((resolve) => budget.signal.addEventListener("abort", resolve, { once: true }));
     const cancelBudget = clock.after(settings.drainBudgetMs, () => budget.abort());
-    const work = this.#giveAllBack();
-    await Promise.race([work, sleep(clock, settings.drainBudgetMs, budget.signal)]);
-    cancelBudget();
+    await Promise.race([this.#giveAllBack(), over]);
     const left = this.#connections.size + this.#connections.acquiring;
     this.#consumer.abandon();
     // What a lost connection received before its loss may still be on its way to the table.
     const stored = left === 0 && (await this.#writer.flushAll(budget.signal));
     this.#heartbeater.stop();
-    await this.#writer.stop();
+    await this.#writer.stop(budget.signal);
+    cancelBudget();
     await this.#reporter.stop();
     if (left > 0) logger.error({ connections: left }, "drain budget is over: leases are left to expire");
     else logger.info({}, "drained");

@@ -1,7 +1,7 @@
 import { checkConnectionId } from "../../shared/connection/item.ts";
 import type { CallOptions, LeaseTable } from "../../shared/lease/index.ts";
 import { errorFields, type Logger } from "../../shared/logger.ts";
-import { queryOrphans } from "../../shared/orphans.ts";
+import { queryOrphans, type Orphan } from "../../shared/orphans.ts";
 import type { HintQueue } from "./hint-queue.ts";
 import { BoundedLog } from "./bounded-log.ts";
 import type { RecentHints } from "./recent-hints.ts";
@@ -51,9 +51,13 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, options?: Ca
   const { orphans, due, malformed } = await findOrphans(deps, request, nowMs, options);
 
   const room = Math.max(0, orphans - depth);
-  const hints = due
-    .slice(0, room)
-    .map((connectionId) => ({ connectionId, reason: "orphaned" as const, hintedAtMs: nowMs }));
+  const hints = due.slice(0, room).map(({ connectionId, expiredAtMs }) => ({
+    connectionId,
+    reason: "orphaned" as const,
+    hintedAtMs: nowMs,
+    // 0 means freed, and the index cannot say when.
+    ...(expiredAtMs > 0 ? { freeSinceMs: expiredAtMs } : {}),
+  }));
   const { sent, unsent, error } = await sendHints(queue, hints, request.inFlight, options);
   for (const hint of sent) recent.note(hint.connectionId, hint.hintedAtMs);
 
@@ -71,7 +75,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, options?: Ca
 interface FoundOrphans {
   readonly orphans: number;
   /** Those that were not hinted a moment ago, oldest first. */
-  readonly due: readonly string[];
+  readonly due: readonly Orphan[];
   readonly malformed: number;
 }
 
@@ -81,11 +85,12 @@ async function findOrphans(
   nowMs: number,
   options: CallOptions | undefined,
 ): Promise<FoundOrphans> {
-  // A set: a row that moves while pages are read may show up twice.
-  const due = new Set<string>();
+  // By id: a row that moves while pages are read may show up twice.
+  const due = new Map<string, Orphan>();
   const malformed = new BoundedLog(logger);
   let orphans = 0;
-  for await (const { connectionId } of queryOrphans(table, { nowMs, skewMs, pageSize }, options)) {
+  for await (const orphan of queryOrphans(table, { nowMs, skewMs, pageSize }, options)) {
+    const { connectionId } = orphan;
     const problem = checkConnectionId(connectionId);
     if (problem !== undefined) {
       // No worker could read its hint, and as an orphan it would make room in the queue for ever.
@@ -93,8 +98,8 @@ async function findOrphans(
       continue;
     }
     orphans++;
-    if (due.size < maxHints && recent.mayHint(connectionId, nowMs)) due.add(connectionId);
+    if (due.size < maxHints && recent.mayHint(connectionId, nowMs)) due.set(connectionId, orphan);
   }
   malformed.close("more index rows skipped");
-  return { orphans, due: [...due], malformed: malformed.count };
+  return { orphans, due: [...due.values()], malformed: malformed.count };
 }

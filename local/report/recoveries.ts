@@ -67,10 +67,7 @@ function firstOpen(
 }
 
 /** Local ports of the sockets that the task had opened by then, as the upstream knows them. */
-export function portsOf(
-  fault: MeasuredFault,
-  holdings: ReadonlyMap<string, readonly Holding[]>,
-): ReadonlySet<number> {
+export function portsOf(fault: MeasuredFault, holdings: ReadonlyMap<string, readonly Holding[]>): ReadonlySet<number> {
   const ports = new Set<number>();
   for (const lives of holdings.values()) {
     for (const { task, opens } of lives) {

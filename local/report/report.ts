@@ -48,7 +48,10 @@ export interface RunReport {
   /** From the confirmed STOP to the socket's end. */
   readonly stopMs: Percentiles & { readonly limit: number; readonly late: number };
   /** Workers only; `secondsMeasured` is the time from all connections open to the last segment. */
-  readonly perConnectionMinute: PerConnectionMinute & { readonly measured: "workers"; readonly secondsMeasured: number };
+  readonly perConnectionMinute: PerConnectionMinute & {
+    readonly measured: "workers";
+    readonly secondsMeasured: number;
+  };
   readonly workerProcesses: readonly WorkerProcessFigures[];
   readonly functions: Readonly<Record<string, FunctionFigures>>;
   readonly switchedOff: readonly string[];

@@ -37,7 +37,8 @@ export async function startAll(
     sentAtMs.set(request.connectionId, deps.clock.monotonicMs());
     const outcome = await start(deps.table, request);
     if (outcome.kind === "kind-change") throw new Error(`${request.connectionId}: its feed was of another kind before`);
-    if (outcome.kind === "unknown") throw new Error(`START of ${request.connectionId} failed`, { cause: outcome.error });
+    if (outcome.kind === "unknown")
+      throw new Error(`START of ${request.connectionId} failed`, { cause: outcome.error });
   });
   return sentAtMs;
 }

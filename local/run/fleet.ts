@@ -152,9 +152,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
 
 /** Whether every place of the service has a task whose worker is up. */
 export function allUp({ board, ecs }: Pick<Fleet, "board" | "ecs">, workers: number): boolean {
-  const up = ecs.running.filter(
-    ({ taskId, desiredStatus }) => desiredStatus === "RUNNING" && board.heardOf(taskId),
-  );
+  const up = ecs.running.filter(({ taskId, desiredStatus }) => desiredStatus === "RUNNING" && board.heardOf(taskId));
   return up.length >= workers;
 }
 
@@ -191,6 +189,10 @@ function runnerClient(stack: Stack): DynamoDBClient {
     endpoint: stack.dynamodbEndpoint,
     region: stack.region,
     ...(stack.credentials && { credentials: stack.credentials }),
-    requestHandler: { requestTimeout: 10_000, throwOnRequestTimeout: true, httpAgent: { maxSockets: 32, keepAlive: true } },
+    requestHandler: {
+      requestTimeout: 10_000,
+      throwOnRequestTimeout: true,
+      httpAgent: { maxSockets: 32, keepAlive: true },
+    },
   });
 }

@@ -80,4 +80,9 @@ export const RULES: readonly Rule[] = [
     text: "must be at most one minute, the interval of the schedule",
     holds: (v) => v("sweepMs") <= 60_000,
   },
+  {
+    uses: ["metricsMs"],
+    text: "must be at most one minute, the interval of the schedule",
+    holds: (v) => v("metricsMs") <= 60_000,
+  },
 ];

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from "commander";
+import { Tally } from "./engine/tally.ts";
 import { simulate } from "./simulation.ts";
 
 interface Options {
@@ -6,6 +7,7 @@ interface Options {
   readonly from: number;
   readonly history: number;
   readonly keepGoing: boolean;
+  readonly tally: boolean;
 }
 
 const program = new Command("simulate")
@@ -14,17 +16,20 @@ const program = new Command("simulate")
   .option("--from <seed>", "the first of them", whole, 1)
   .option("--history <lines>", "lines about the connection that went wrong", whole, 60)
   .option("--keep-going", "go on after a seed that fails", false)
+  .option("--tally", "say how often what happened", false)
   .parse();
-const { seeds, from, history, keepGoing } = program.opts<Options>();
+const { seeds, from, history, keepGoing, tally } = program.opts<Options>();
 
 let failed = 0;
 let simulatedMs = 0;
 let events = 0;
+const happened = new Tally();
 const startedAtMs = performance.now();
 for (let seed = from; seed < from + seeds; seed++) {
   const result = await simulate({ seed });
   simulatedMs += result.simulatedMs;
   events += result.events;
+  happened.addAll(result.tally);
   if (result.violation === undefined) continue;
   failed++;
   const { rule, connectionId, atMs, text } = result.violation;
@@ -35,6 +40,7 @@ for (let seed = from; seed < from + seeds; seed++) {
     break;
   }
 }
+if (tally) for (const [what, n] of [...happened.counts].sort()) console.log(`${String(n).padStart(9)}  ${what}`);
 const seconds = (performance.now() - startedAtMs) / 1000;
 console.log(
   `${failed} failed; ${events} events in ${(simulatedMs / 3_600_000).toFixed(2)} simulated hours took ${seconds.toFixed(1)} s`,

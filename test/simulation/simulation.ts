@@ -2,6 +2,7 @@ import { checkRecovery } from "./checker/recovery.ts";
 import type { Violation } from "./checker/violations.ts";
 import type { MachineClockSettings } from "./engine/machine.ts";
 import { Seeded } from "./engine/seeded.ts";
+import type { Tally } from "./engine/tally.ts";
 import { strike } from "./scenario/faults.ts";
 import { STATED, type Ranges } from "./scenario/ranges.ts";
 import { CHUNK, WINDOW } from "./world/socket.ts";
@@ -19,6 +20,7 @@ export interface SimulationResult {
   readonly violation: Violation | undefined;
   readonly events: number;
   readonly simulatedMs: number;
+  readonly tally: Tally;
   /** The last lines about the connection that went wrong. */
   history(lines: number): string[];
 }
@@ -55,6 +57,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     violation,
     events: scheduler.ran,
     simulatedMs: scheduler.nowMs,
+    tally: fleet.tally,
     history: (lines) => fleet.history.lines(violation?.connectionId, lines),
   };
 }

@@ -64,7 +64,9 @@ export class Acquirer {
   async tryAcquire(connectionId: string, freeSinceMs?: number): Promise<AcquireResult> {
     const { connections } = this.#deps;
     if (this.#stopped) return "again";
-    if (!connections.beginAcquire(connectionId)) {
+    const begun = connections.beginAcquire(connectionId);
+    if (begun === "full") return "again";
+    if (begun === "known") {
       // A healthy lease of our own needs no hint; one that is ending may want an owner in a moment.
       const connection = connections.get(connectionId);
       return connection === undefined || connection.holding.mayAct() ? "settled" : "again";

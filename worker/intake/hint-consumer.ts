@@ -115,7 +115,7 @@ export class HintConsumer {
       this.#failures = 0;
       return hints;
     } catch (error) {
-      if (this.#abort.signal.aborted) return [];
+      if (this.#isStopping()) return [];
       const delayMs = ERROR_BASE_MS + fullJitter(ERROR_BASE_MS, ERROR_CAP_MS, this.#failures++, random);
       logger.warn({ ...errorFields(error), retry_ms: Math.round(delayMs) }, "poll for hints failed");
       const wait = new AbortController();

@@ -65,6 +65,7 @@ const CASES: readonly Case[] = [
     justHolds: [{ parkBaseMs: "3600000" }, { fatalParkMs: "3600000" }, { maxParkMs: "900000" }],
   },
   { rule: "sweepMs", broken: [{ sweepMs: "60001" }], justHolds: [{ sweepMs: "60000" }] },
+  { rule: "metricsMs", broken: [{ metricsMs: "60001" }], justHolds: [{ metricsMs: "60000" }] },
 ];
 
 const PLACES: Values = {

@@ -28,7 +28,7 @@ const VALUES: Record<SettingName, { readonly good: readonly string[]; readonly b
   attempts: integer(1, 10),
   // Longer sweeps are refused by a rule.
   sweepMs: { ...SECOND_AND_MORE, good: ["1000", "60000"] },
-  metricsMs: SECOND_AND_MORE,
+  metricsMs: { ...SECOND_AND_MORE, good: ["1000", "60000"] },
   maxParkMs: SECOND_AND_MORE,
   connectionsTable: NAME,
   messagesTable: NAME,

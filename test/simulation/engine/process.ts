@@ -61,13 +61,21 @@ export class SimProcess {
     else if (this.#state === "frozen") this.#delivered.push(fn);
   }
 
-  /** Something leaves. A process that is frozen at this very step sends it when it thaws; a dead one never. */
-  depart(kind: "request" | "dial", fn: () => void): void {
+  /** A request leaves. A process that is frozen at this very step sends it when it thaws; a dead one never. */
+  depart(fn: () => void): void {
     if (this.#state === "dead") return;
-    this.#step(kind, () => {
+    this.#step("request", () => {
       if (this.#state === "frozen") this.#departing.push(fn);
       else fn();
     });
+  }
+
+  /**
+   * A dial leaves in the same instant in which the right to it was checked: a freeze between the two is the one gap that
+   * no check can close.
+   */
+  dial(fn: () => void): void {
+    if (this.#state !== "dead") this.#step("dial", fn);
   }
 
   /** Sets the fault that hits this process at its next steps. */

@@ -301,8 +301,11 @@ export function strike(name: FaultName, context: FaultContext): void {
   const onTask = ON_TASKS[name];
   const onUpstream = ON_UPSTREAMS[name];
   const surroundings = ON_SURROUNDINGS[name]?.(context);
+  fleet.tally.add(`fault: ${name}`);
   if (onTask !== undefined) {
-    const tasks = fleet.tasks.filter((task) => task.alive && !task.worker.frozen);
+    // A deployment does not ask whether a worker hangs.
+    const mayBeFrozen = name === "drain" || name === "crash" || name === "host-lost" || name === "wall-step";
+    const tasks = fleet.tasks.filter((task) => task.alive && (mayBeFrozen || !task.worker.frozen));
     if (tasks.length > 0) onTask(context, seeded.pick(tasks));
   } else if (onUpstream !== undefined) {
     onUpstream(context, seeded.pick(fleet.upstreams));

@@ -14,6 +14,7 @@ import { Machine, type MachineClockSettings } from "../engine/machine.ts";
 import { SimProcess } from "../engine/process.ts";
 import { Scheduler } from "../engine/scheduler.ts";
 import { Seeded } from "../engine/seeded.ts";
+import { Tally } from "../engine/tally.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { IndexCap } from "./index-cap.ts";
 import { SimQueue } from "./queue.ts";
@@ -77,6 +78,7 @@ export class Fleet implements StoreObserver {
   readonly seeded: Seeded;
   readonly scheduler = new Scheduler();
   readonly history = new History(this.scheduler);
+  readonly tally = new Tally();
   readonly violations = new Violations(this.scheduler, this.history);
   readonly weather = new Weather();
   readonly settings: WorkerSettings;
@@ -228,6 +230,7 @@ export class Fleet implements StoreObserver {
     const { connection_id: id, ...rest } = fields as { connection_id?: string };
     const details = Object.entries(rest).filter(([name]) => name !== "epoch");
     const text = details.map(([name, value]) => `${name}=${String(value)}`).join(" ");
+    this.tally.add(`log: ${message}`);
     this.history.add(actor, id, `${level}: ${message}${text === "" ? "" : ` (${text})`}`);
     if (MISTAKES.has(message)) this.violations.report("unexpected-error", id, `${actor}: ${message} (${text})`);
   }
@@ -250,6 +253,7 @@ export class Fleet implements StoreObserver {
 
   note({ process }: { process: string }, input: object, text: string): void {
     const id = connectionOf(input);
+    this.tally.add(`attempt: ${text.replace(/ attempt \d+/, "")}`);
     if (id !== undefined) this.history.add(process, id, text);
   }
 

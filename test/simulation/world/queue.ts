@@ -142,7 +142,7 @@ export class SimQueue {
       const answer = (hints: ReceivedHint[]): void => {
         scheduler.in(seeded.skewed(...LATENCY_MS), () => process.deliver(() => settle(() => resolve(hints))));
       };
-      process.depart("request", () => {
+      process.depart(() => {
         const untilMs = scheduler.nowMs + settings.longPollMs;
         const look = (): void => {
           const { down, failing } = this.#deps.weather.queue;
@@ -172,7 +172,7 @@ export class SimQueue {
         scheduler.in(5000, () => process.deliver(() => reject(new Error("the queue does not answer"))));
       };
       signal?.addEventListener("abort", () => reject(abortError(signal)), { once: true });
-      process.depart("request", () => {
+      process.depart(() => {
         if (weather.queue.down || seeded.chance(weather.queue.failing)) {
           fail();
           return;

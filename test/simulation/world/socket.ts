@@ -68,7 +68,7 @@ export class SimSocket implements UpstreamSocket {
     this.#after(deps.settings.handshakeTimeoutMs, () => {
       if (this.#client === "connecting") this.#fail("handshake timeout");
     });
-    deps.process.depart("dial", () => {
+    deps.process.dial(() => {
       deps.frame(upstream.connectionId, "a handshake");
       this.#toServer(() => this.#dialled());
     });

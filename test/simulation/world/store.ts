@@ -148,7 +148,7 @@ export class SimStore {
         return;
       }
       signal?.addEventListener("abort", onAbort);
-      process.depart("request", () => {
+      process.depart(() => {
         observer.sent(request.writer, request.operation, request.input);
         const climate = weather.storeOf(options.place);
         if (climate.cut || seeded.chance(climate.lostRequest)) return;

@@ -153,8 +153,8 @@ export class SimTask implements WorkerView {
 
   #boot(): void {
     const { clock } = this.worker;
-    const { scheduler, store, weather: _weather } = this.#fleet;
-    const { attempts, attemptTimeoutMs, writerConcurrency: _unused } = this.settings;
+    const { scheduler, store } = this.#fleet;
+    const { attempts, attemptTimeoutMs } = this.settings;
     const anchored = new AnchoredClock(clock);
     const place = { process: this.worker, place: this.task, task: this.task };
     const core = new Worker({
@@ -208,7 +208,9 @@ export class SimTask implements WorkerView {
   #journal(): OwnershipJournal {
     return {
       record: (event, holding) => {
-        if (this.worker.alive) this.#fleet.ownership.journal(this, event, holding);
+        if (!this.worker.alive) return;
+        this.#fleet.tally.add(`journal: ${event}`);
+        this.#fleet.ownership.journal(this, event, holding);
       },
     };
   }

@@ -1,0 +1,45 @@
+import { InterruptedError } from "../run/wait.ts";
+import { HelpShown, UsageError } from "./usage.ts";
+
+/** Exit codes of the commands. */
+export const EXIT = {
+  ok: 0,
+  /** The audit found something, or the run could not be done. */
+  failed: 1,
+  usage: 2,
+  /** As a shell tells of a program that Ctrl-C ended. */
+  interrupted: 130,
+} as const;
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/**
+ * Runs a command and ends the process with its exit code. The first signal asks it to end in good order; another one ends
+ * the process at once, and all its children with it.
+ */
+export async function runCommand(
+  command: (argv: readonly string[], signal: AbortSignal) => Promise<number>,
+): Promise<never> {
+  const abort = new AbortController();
+  for (const name of SIGNALS) {
+    process.on(name, () => {
+      if (abort.signal.aborted) process.exit(EXIT.interrupted);
+      abort.abort();
+    });
+  }
+  try {
+    process.exit(await command(process.argv.slice(2), abort.signal));
+  } catch (error) {
+    if (error instanceof HelpShown) process.exit(EXIT.ok);
+    if (error instanceof UsageError) {
+      process.stderr.write(`${error.message}\n(--help lists the options)\n`);
+      process.exit(EXIT.usage);
+    }
+    if (error instanceof InterruptedError) {
+      process.stderr.write("interrupted: everything was ended\n");
+      process.exit(EXIT.interrupted);
+    }
+    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.exit(EXIT.failed);
+  }
+}
