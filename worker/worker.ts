@@ -93,7 +93,7 @@ export class Worker {
       keeper: this.#heartbeater,
       dial: deps.dial,
       dialGate: new DialGate(clock, settings.maxConcurrentDials, settings.dialsPerSecond),
-      lane: (events) => this.#writer.lane(events),
+      lane: (events, options) => this.#writer.lane(events, options),
       settings,
     };
     this.#acquirer = new Acquirer({
@@ -182,7 +182,7 @@ export class Worker {
     cancelBudget();
     await this.#reporter.stop();
     if (left > 0) logger.error({ connections: left }, "drain budget is over: leases are left to expire");
-    else logger.info({}, "drained");
+    else if (stored) logger.info({}, "drained");
     return left === 0 && stored;
   }
 

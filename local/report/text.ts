@@ -16,7 +16,7 @@ export function reportText(report: RunReport): string {
         [messages.differing, "differing"],
         [messages.disordered, "out of order"],
       ]),
-    `                ${number(messages.gapMessages)} of live feeds spoken while nobody could listen (${number(messages.gaps)} gaps)`,
+    `                ${number(messages.gapMessages)} of live feeds said to nobody, or to a struck worker alone (${number(messages.gaps)} gaps)`,
     "  ownership     " +
       list([
         [ownership.doublyOwned, "doubly owned"],

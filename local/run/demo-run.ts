@@ -102,7 +102,7 @@ class Demo {
       drained,
       ended: fleet.ecs.ended.map(({ task }) => task),
       restartsOf: (slot) => fleet.ecs.restarts(slot),
-      functions: fleet.lambda.stats,
+      functions: structuredClone(fleet.lambda.stats),
     };
     return measure(facts);
   }

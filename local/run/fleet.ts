@@ -1,4 +1,5 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { stop as stopBundler } from "esbuild";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Clock } from "../../shared/clock.ts";
@@ -100,6 +101,8 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     closers.push(() => triggers.stop());
 
     await building;
+    // Its process would idle beside the run.
+    await stopBundler();
     const agent = await startAgent({ env: basicEnv(env), logger });
     closers.push(() => agent.stop());
     const serviceName = stack.env["WS_FLEET_SERVICE"] ?? "";

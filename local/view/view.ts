@@ -23,6 +23,7 @@ export interface View {
   stop(): void;
 }
 
+const DEFAULT_COLUMNS = 80;
 const PICTURE_MS = 500;
 const LINE_MS = 5_000;
 const HIDE_CURSOR = "\x1b[?25l";
@@ -95,7 +96,9 @@ class Picture implements View {
   #draw(): void {
     if (this.#stopped) return;
     const { output, snapshot } = this.#options;
-    const lines = frame(snapshot(), output.columns ?? 80);
+    // A terminal that does not know its size says 0.
+    const width = output.columns === undefined || output.columns === 0 ? DEFAULT_COLUMNS : output.columns;
+    const lines = frame(snapshot(), width);
     output.write(`${this.#home()}${lines.join("\n")}\n`);
     this.#drawn = lines.length;
   }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { getEventListeners } from "node:events";
 import { describe, it } from "node:test";
 import { AnchoredClock, sleep, SystemClock } from "../../shared/clock.ts";
 import { SteppingClock } from "../support/stepping-clock.ts";
@@ -126,5 +127,15 @@ describe("sleep", () => {
     assert.equal(clock.pendingTimers, 0);
     await sleep(clock, 100, abort.signal);
     assert.equal(clock.pendingTimers, 0, "not even begun after the abort");
+  });
+
+  it("leaves no listener on a signal that outlives it", async () => {
+    const clock = new VirtualClock();
+    const { signal } = new AbortController();
+    const sleeping = sleep(clock, 100, signal);
+    assert.equal(getEventListeners(signal, "abort").length, 1);
+    await clock.advance(100);
+    await sleeping;
+    assert.equal(getEventListeners(signal, "abort").length, 0);
   });
 });

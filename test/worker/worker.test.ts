@@ -132,7 +132,7 @@ describe("a worker", () => {
     one.queue.hint(...ids(40));
     for (let step = 0; step < 60; step++) {
       await one.clock.advance(1000);
-      assert.ok(one.worker.health()["connections"] as number <= 5);
+      assert.ok((one.worker.health()["connections"] as number) <= 5);
     }
   });
 
@@ -141,7 +141,8 @@ describe("a worker", () => {
     await one.worker.start();
     await one.clock.settle();
     const names = one.published[0]?.map(({ name }) => name);
-    for (const name of ["ActiveConnections", "OpenSockets", "LeaseLost", "LeaseFenced"]) assert.ok(names?.includes(name as never));
+    for (const name of ["ActiveConnections", "OpenSockets", "LeaseLost", "LeaseFenced"])
+      assert.ok(names?.includes(name as never));
     await one.clock.advance(30_000);
     assert.equal(one.published.length, 2);
   });

@@ -14,7 +14,7 @@ import { fullJitter, jittered, type Random } from "../../shared/random.ts";
 import type { Holding } from "../lease/holding.ts";
 import type { OwnershipJournal } from "../lease/journal.ts";
 import type { Ending, KeepEvents, LeaseKeeper } from "../lease/keeper.ts";
-import type { Lane, LaneEvents } from "../messages/lane.ts";
+import type { Lane, LaneEvents, LaneOptions } from "../messages/lane.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { describeEnd, verdictOf, type SocketEnd, type Verdict } from "./close-codes.ts";
 import type { DialGate } from "./dial-gate.ts";
@@ -45,7 +45,7 @@ export interface ConnectionDeps {
   readonly keeper: LeaseKeeper;
   readonly dial: Dial;
   readonly dialGate: DialGate;
-  readonly lane: (events: LaneEvents) => Lane;
+  readonly lane: (events: LaneEvents, options: LaneOptions) => Lane;
   readonly settings: ConnectionSettings;
 }
 
@@ -106,10 +106,12 @@ export class Connection implements KeepEvents {
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
-    this.#lane = deps.lane({
+    const events: LaneEvents = {
       onRefused: (seq, problem) => void this.#park(`message ${seq} cannot be stored: ${problem}`, this.#fatalParkMs()),
       onPressure: (paused) => this.#pressure(paused),
-    });
+    };
+    // Where nothing is replayed, a kill may cost the newest messages, but must leave no hole behind stored ones.
+    this.#lane = deps.lane(events, { inOrder: item.kind === "unpositioned" });
   }
 
   get state(): ConnectionState {
@@ -280,7 +282,10 @@ export class Connection implements KeepEvents {
     const delayMs = this.#backOffMs(verdict, end);
     if (delayMs > settings.connectGiveUpMs) {
       // No lease stands for nothing, and a timer takes no more than 2^31 ms.
-      void this.#park(`not before ${Math.round(delayMs)} ms: ${describeEnd(end)}`, Math.min(delayMs, settings.maxParkMs));
+      void this.#park(
+        `not before ${Math.round(delayMs)} ms: ${describeEnd(end)}`,
+        Math.min(delayMs, settings.maxParkMs),
+      );
       return;
     }
     this.#state = "backing-off";
@@ -409,7 +414,8 @@ export class Connection implements KeepEvents {
     state: "released" | "parked",
     ending: (checkpoint: Checkpoint | undefined) => Ending,
   ): Promise<void> {
-    if (this.#over()) return;
+    // A worker that was frozen may be asked to end before its expiry timer runs: past the deadline it just stops.
+    if (this.#over() || !this.#mayAct()) return;
     this.#state = "draining";
     this.#cancelWait?.();
     this.#cancelWait = undefined;

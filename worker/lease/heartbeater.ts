@@ -301,7 +301,9 @@ export class Heartbeater implements LeaseKeeper {
   async #finish(entry: Entry, ending: Ending, options: CallOptions): Promise<void> {
     const { table, anchored } = this.#deps;
     const { holding } = entry;
-    const checkpoint = holding.state === "fenced" ? undefined : unwritten(entry, ending.checkpoint);
+    // Past the deadline nothing is claimed any more, also not by a release that is only tried again.
+    const over = holding.state === "fenced" || holding.deadline.passed();
+    const checkpoint = over ? undefined : unwritten(entry, ending.checkpoint);
     const holder = {
       connectionId: holding.connectionId,
       owner: holding.owner,

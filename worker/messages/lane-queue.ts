@@ -4,16 +4,21 @@ import { Fifo } from "./fifo.ts";
 import { PART_BYTES } from "./limits.ts";
 
 /**
- * `idle`: nothing to write. `ready`: takes its turn in the next batches. `resting`: backs off after DynamoDB left rows of
- * this lane unprocessed. `blocked`: its next row has the key of a row that is not settled yet.
+ * `idle`: nothing to write. `ready`: takes its turn in the next batch. `sent`: some of its rows are in a batch under
+ * way, and the others must come after them. `resting`: backs off after DynamoDB left rows of this lane unprocessed. `blocked`: its next row has the key of a row
+ * that is not settled yet.
  */
-export type QueueState = "idle" | "ready" | "resting" | "blocked";
+export type QueueState = "idle" | "ready" | "sent" | "resting" | "blocked";
 
 /** What is still to be sent for one lane, in order: first what has to be sent again, then the rows as pushed. */
 export class LaneQueue {
   state: QueueState = "idle";
   /** Answers in a row that left something of this lane unprocessed; sets the length of its rest. */
   throttles = 0;
+  /** Its rows are in one batch at a time. */
+  readonly inOrder: boolean;
+  /** Batches under way that hold rows of this lane; counted for lanes that are stored in order. */
+  underWay = 0;
   /** It has a place in the round of lanes that are asked for their next item. */
   inRound = false;
   cancelRest: Cancel | undefined;
@@ -21,6 +26,10 @@ export class LaneQueue {
   bytes = 0;
   readonly #again = new Fifo<Write>();
   readonly #entries = new Fifo<Entry>();
+
+  constructor(inOrder: boolean) {
+    this.inOrder = inOrder;
+  }
 
   get items(): number {
     return this.#again.size + this.#entries.size;

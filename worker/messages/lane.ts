@@ -17,6 +17,14 @@ export interface LaneEvents {
   onPressure(paused: boolean): void;
 }
 
+export interface LaneOptions {
+  /**
+   * Store rows in the order they came, at the price of one batch at a time. For feeds that cannot replay: a hole that a
+   * kill leaves behind rows that were stored could not be filled again. Default false.
+   */
+  readonly inOrder?: boolean;
+}
+
 export interface PushOptions {
   /** false: a row of the side partition, which takes no part in the gap-free prefix. Default true. */
   readonly checkpointed?: boolean;
@@ -52,7 +60,7 @@ export interface LaneHost {
 }
 
 export class MessageLane implements Lane {
-  readonly queue = new LaneQueue();
+  readonly queue: LaneQueue;
   readonly #prefix = new DurablePrefix();
   readonly #gate = new FlushGate();
   readonly #host: LaneHost;
@@ -60,7 +68,8 @@ export class MessageLane implements Lane {
   #refused = false;
   #pendingBytes = 0;
 
-  constructor(host: LaneHost, events: LaneEvents) {
+  constructor(host: LaneHost, events: LaneEvents, options?: LaneOptions) {
+    this.queue = new LaneQueue(options?.inOrder === true);
     this.#host = host;
     this.#events = events;
   }

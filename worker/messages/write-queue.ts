@@ -17,6 +17,10 @@ interface Reservation {
  * A key is reserved from the moment its row is first taken until the row is settled. So no batch holds a key twice, no
  * two requests that write the same key are under way at once, and of one lane's rows with the same key the later is
  * written later.
+ *
+ * A lane that asks for it has its rows in one batch at a time, so they are stored in the order they came: a process that
+ * is killed leaves a stored stream that ends early, not one with a hole in its middle. (Rows that DynamoDB leaves
+ * unprocessed are the first of the lane's next batch.)
  */
 export class WriteQueue {
   readonly #clock: Clock;
@@ -77,7 +81,20 @@ export class WriteQueue {
       batch.push(write);
       bytes += write.bytes;
     }
+    for (const queue of orderedQueuesOf(batch)) {
+      queue.underWay++;
+      if (queue.state === "ready") this.#discount(queue);
+      if (queue.state === "ready" || queue.state === "idle") queue.state = "sent";
+    }
     return batch;
+  }
+
+  /** A composed batch is done with: each of its writes is settled or was put back. */
+  delivered(batch: readonly Write[]): void {
+    for (const queue of orderedQueuesOf(batch)) {
+      queue.underWay--;
+      if (queue.state === "sent") this.#makeReady(queue);
+    }
   }
 
   /** The entry is durable or refused: its key is free again. */
@@ -152,6 +169,10 @@ export class WriteQueue {
   }
 
   #makeReady(queue: LaneQueue): void {
+    if (queue.underWay > 0) {
+      queue.state = "sent";
+      return;
+    }
     if (queue.items === 0) {
       queue.state = "idle";
       return;
@@ -183,4 +204,8 @@ export class WriteQueue {
     this.#items -= queue.items;
     this.#bytes -= queue.bytes;
   }
+}
+
+function orderedQueuesOf(batch: readonly Write[]): ReadonlySet<LaneQueue> {
+  return new Set(batch.map((write) => write.entry.lane.queue).filter((queue) => queue.inOrder));
 }

@@ -5,7 +5,7 @@ import type { MessageRow } from "../../shared/messages/row.ts";
 import { fullJitter, type Random } from "../../shared/random.ts";
 import { Entry, headWrite, type Write } from "./entry.ts";
 import { FlushGate } from "./flush-gate.ts";
-import { MessageLane, type Lane, type LaneEvents, type LaneHost } from "./lane.ts";
+import { MessageLane, type Lane, type LaneEvents, type LaneHost, type LaneOptions } from "./lane.ts";
 import { RETRY_BASE_MS, RETRY_CAP_MS } from "./limits.ts";
 import { Pressure } from "./pressure.ts";
 import { sendBatch } from "./send-batch.ts";
@@ -76,8 +76,8 @@ export class MessageWriter {
     };
   }
 
-  lane(events: LaneEvents): Lane {
-    return new MessageLane(this.#host, events);
+  lane(events: LaneEvents, options?: LaneOptions): Lane {
+    return new MessageLane(this.#host, events, options);
   }
 
   get pendingItems(): number {
@@ -169,6 +169,7 @@ export class MessageWriter {
     // Nothing in here rejects for what DynamoDB or a listener does. What is left would be a mistake of the writer itself,
     // and then the process must fall rather than go on with rows that nobody writes.
     const run = this.#deliver(writes).then(() => {
+      this.#queue.delivered(writes);
       this.#running.delete(run);
       this.#pump();
     });

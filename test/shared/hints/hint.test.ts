@@ -91,6 +91,10 @@ describe("hints", () => {
     assert.deepEqual(parsed, { connectionId: "c", reason: "orphaned", hintedAtMs: 1 });
   });
 
+  it("refuses a hint inside a body that is longer than any hint needs", () => {
+    assert.match(problemOf(JSON.stringify({ ...VALID, padding: "x".repeat(5000) })), /at most \d+ characters/);
+  });
+
   it("is not fooled by inherited names", () => {
     const body = '{"__proto__":{"v":1,"connection_id":"c","reason":"started","hinted_at_ms":1}}';
     assert.ok(!problemOf(body).startsWith("parsed"));

@@ -224,7 +224,8 @@ describe("the lease protocol as a whole", () => {
       const steps = fc.array(step, { minLength: 20, maxLength: 80, size: "max" });
       await fc.assert(
         fc.asyncProperty(offsets, steps, (offsetsMs, list) => run(offsetsMs, list, counts)),
-        { numRuns: 500 },
+        // A violation is reported as far as it could be made smaller in this time.
+        { numRuns: 500, interruptAfterTimeLimit: 120_000, markInterruptAsFailure: true },
       );
       assert.ok(counts.acquired > 500 && counts.handOvers > 50, `nothing much happened: ${JSON.stringify(counts)}`);
     },

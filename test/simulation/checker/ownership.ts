@@ -45,6 +45,8 @@ export class Ownership {
   readonly #deps: OwnershipDeps;
   readonly #tenures = new Map<string, Set<Tenure>>();
   readonly #sentAtMs = new Map<string, number>();
+  /** By task, connection and epoch. */
+  readonly #holdings = new Map<string, Holding>();
 
   constructor(deps: OwnershipDeps) {
     this.#deps = deps;
@@ -78,6 +80,13 @@ export class Ownership {
     this.#deps.violations.report("acts-outside-lease", connectionId, `${task} sends ${kind} without the right to act`);
   }
 
+  /** A checkpoint leaves the worker: past the deadline nothing is claimed any more. */
+  checkpointSent(task: string, connectionId: string, epoch: string): void {
+    const holding = this.#holdings.get(`${task}/${connectionId}/${epoch}`);
+    if (holding?.deadline.passed() !== true) return;
+    this.#deps.violations.report("acts-outside-lease", connectionId, `${task} sends a checkpoint past its deadline`);
+  }
+
   /** A change of the base item, at the instant it is applied. */
   itemChanged(connectionId: string, item: RawItem | undefined): void {
     const lease = item === undefined ? undefined : leaseOf(item);
@@ -105,7 +114,10 @@ export class Ownership {
     const id = holding.connectionId;
     const tenures = this.#tenures.get(id) ?? new Set();
     this.#tenures.set(id, tenures);
-    if (event === "held") tenures.add({ worker, holding, heldAtMs: scheduler.nowMs });
+    if (event === "held") {
+      tenures.add({ worker, holding, heldAtMs: scheduler.nowMs });
+      this.#holdings.set(`${worker.task}/${id}/${holding.epoch}`, holding);
+    }
 
     const acting = [...tenures].filter((tenure) => tenure.holding.mayAct());
     if (acting.length > 1) {

@@ -235,9 +235,13 @@ export class Fleet implements StoreObserver {
     if (MISTAKES.has(message)) this.violations.report("unexpected-error", id, `${actor}: ${message} (${text})`);
   }
 
-  sent({ task }: { task: string | undefined }, operation: string, input: object): void {
+  begun({ task }: { task: string | undefined }, operation: string, input: object): void {
     if (task === undefined || operation !== "UpdateItem") return;
-    this.#leaseWrites.sent(task, input as UpdateItemCommandInput);
+    const update = input as UpdateItemCommandInput;
+    this.#leaseWrites.sent(task, update);
+    const values = update.ExpressionAttributeValues;
+    if (values?.[":lastSeq"] === undefined) return;
+    this.ownership.checkpointSent(task, connectionOf(input) ?? "", values[":mine"]?.N ?? "");
   }
 
   applied({ task }: { task: string | undefined }, operation: string, input: object, output: object): void {

@@ -110,6 +110,10 @@ export class SimSocket implements UpstreamSocket {
       return;
     }
     if (this.#paused) this.resume();
+    if (!this.#mayAct()) {
+      this.terminate();
+      return;
+    }
     this.#client = "closing";
     this.#frame("a close");
     this.#toServer(() => this.#closeArrived());

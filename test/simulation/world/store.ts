@@ -25,7 +25,8 @@ export interface Command {
 
 /** Told of everything that is sent and applied. */
 export interface StoreObserver {
-  sent(writer: Writer, operation: string, input: object): void;
+  /** The code under test asks for it; the attempts, which may leave much later, are the SDK's affair. */
+  begun(writer: Writer, operation: string, input: object): void;
   /** At the instant of the effect. */
   applied(writer: Writer, operation: string, input: object, output: object): void;
   /** The answer reaches the process. `sentAtMs`: true time at which the operation's first attempt began. */
@@ -107,6 +108,7 @@ export class SimStore {
     const given = structuredClone(command.input);
     const input = this.#deps.rewrite?.(options.place, operation, given) ?? given;
     const sentAtMs = this.#deps.scheduler.nowMs;
+    if (options.process.alive) this.#deps.observer.begun(writer, operation, input);
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#attempt(options, seeded, { writer, operation, command, input, sentAtMs }, signal);
@@ -149,7 +151,6 @@ export class SimStore {
       }
       signal?.addEventListener("abort", onAbort);
       process.depart(() => {
-        observer.sent(request.writer, request.operation, request.input);
         const climate = weather.storeOf(options.place);
         if (climate.cut || seeded.chance(climate.lostRequest)) return;
         const thereMs = seeded.chance(climate.late)

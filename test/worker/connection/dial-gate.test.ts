@@ -12,7 +12,7 @@ function crowd(gate: DialGate, count: number): { readonly admitted: number[]; re
 }
 
 describe("the dial gate", () => {
-  it("lets in at most so many at once, first come, first served", async () => {
+  it("lets in at most so many at once, first come, first served", () => {
     const gate = new DialGate(new VirtualClock(), 2, 1000);
     const { admitted } = crowd(gate, 4);
     assert.deepEqual(admitted, [0, 1]);

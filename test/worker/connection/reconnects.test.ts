@@ -16,7 +16,13 @@ async function redialAfter(line: Line, end: SocketEnd): Promise<number> {
 }
 
 describe("a socket that ends", () => {
-  for (const end of [{ code: 1008, reason: "policy" }, { code: 4004 }, { code: 1009 }, { httpStatus: 401 }, { httpStatus: 404 }]) {
+  for (const end of [
+    { code: 1008, reason: "policy" },
+    { code: 4004 },
+    { code: 1009 },
+    { httpStatus: 401 },
+    { httpStatus: 404 },
+  ]) {
     it(`parks for people to see after ${JSON.stringify(end)}, and is not dialled again`, async () => {
       const line = await Line.start();
       if (end.code !== undefined) line.socket.open();
@@ -121,7 +127,10 @@ describe("a socket that ends", () => {
         const parkMs = (line.lease.expiresAtMs ?? 0) - line.heart.anchored.nowMs();
         assert.ok(parkMs >= fullMs * 0.45 && parkMs <= fullMs, `${parkMs} of ${fullMs}`);
         assert.equal(line.item["failure_count"]?.N, String(failures + 1));
-        assert.equal(line.item["last_error"]?.S, `not connected for ${connectGiveUpMs} ms: closed with 1006: ECONNREFUSED`);
+        assert.equal(
+          line.item["last_error"]?.S,
+          `not connected for ${connectGiveUpMs} ms: closed with 1006: ECONNREFUSED`,
+        );
       }
     }
   });

@@ -34,7 +34,10 @@ describe("an upstream that leaves its part of the protocol undone", () => {
     const peer = await upstream.socket(n);
     const timer = setInterval(() => peer.socket.write(frame(OPCODE.ping)), 10);
     try {
-      await until("several idle times have passed", () => peer.opcodes().filter((one) => one === OPCODE.ping).length >= 30);
+      await until(
+        "several idle times have passed",
+        () => peer.opcodes().filter((one) => one === OPCODE.ping).length >= 30,
+      );
       assert.deepEqual(dialled.ends, []);
     } finally {
       clearInterval(timer);

@@ -31,17 +31,16 @@ describe("the URL to dial", () => {
   it("carries the last position of a positioned feed and the last cursor of any other", () => {
     const url = "wss://feed.test/{cursor}/s?from={cursor}";
     const both = resume({ lastSeq: 2n ** 64n, lastCursor: "c-1" });
-    assert.equal(
-      targetUrl(positioned(url), both),
-      "wss://feed.test/18446744073709551616/s?from=18446744073709551616",
-    );
+    assert.equal(targetUrl(positioned(url), both), "wss://feed.test/18446744073709551616/s?from=18446744073709551616");
     assert.equal(targetUrl(unpositioned(url), both), "wss://feed.test/c-1/s?from=c-1");
   });
 
   it("gives an opaque cursor back unchanged, whatever characters it has", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (cursor) => {
-        const url = new URL(targetUrl(unpositioned("wss://feed.test/?from={cursor}&x=1"), resume({ lastCursor: cursor })));
+        const url = new URL(
+          targetUrl(unpositioned("wss://feed.test/?from={cursor}&x=1"), resume({ lastCursor: cursor })),
+        );
         assert.equal(url.searchParams.get("from"), cursor);
         assert.equal(url.searchParams.get("x"), "1");
       }),

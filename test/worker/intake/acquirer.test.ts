@@ -78,7 +78,11 @@ describe("an acquire", () => {
     ["held by another", { ...future, lease_owner: { S: "other" }, lease_epoch: { N: "5" } }, 1],
     ["parked", future, 0],
     ["stopped", { desired_state: { S: "STOPPED" } }, 0],
-    ["ours by name, but stopped", { ...future, lease_owner: { S: "me" }, lease_epoch: { N: "5" }, desired_state: { S: "STOPPED" } }, 0],
+    [
+      "ours by name, but stopped",
+      { ...future, lease_owner: { S: "me" }, lease_epoch: { N: "5" }, desired_state: { S: "STOPPED" } },
+      0,
+    ],
   ] as const) {
     it(`settles the hint for a connection that is ${what}, and changes nothing`, async () => {
       const intake = make();
@@ -136,7 +140,10 @@ describe("an acquire", () => {
     const intake = make();
     await intake.seed("c", { ws_url: { S: "ftp://feed.test/" }, last_seq: { S: "x" } });
     assert.equal(await intake.acquirer.tryAcquire("c"), "settled");
-    assert.deepEqual([intake.lease("c").owner, intake.lease("c").expiresAtMs], [undefined, intake.anchored.nowMs() + fatalParkMs]);
+    assert.deepEqual(
+      [intake.lease("c").owner, intake.lease("c").expiresAtMs],
+      [undefined, intake.anchored.nowMs() + fatalParkMs],
+    );
     assert.match(intake.item("c")?.["last_error"]?.S ?? "", /ws_url must begin with .*; last_seq must be/);
     assert.equal(intake.connections.size, 0);
     assert.equal(intake.heartbeater.size, 0);
@@ -176,7 +183,10 @@ describe("an acquire that was applied though its answer never came", () => {
     await intake.clock.advance(1000);
     const calls = watch(intake);
     assert.equal(await intake.acquirer.tryAcquire("c"), "held");
-    assert.deepEqual(calls.map((call) => isAcquire(call) || isRenewal(call)), [true, true]);
+    assert.deepEqual(
+      calls.map((call) => isAcquire(call) || isRenewal(call)),
+      [true, true],
+    );
     assert.equal(intake.lease("c").epoch, epoch);
     assert.ok((intake.lease("c").expiresAtMs ?? 0) > (expiresAtMs ?? Infinity));
     assert.equal(intake.connections.get("c")?.holding.epoch, epoch);

@@ -73,7 +73,10 @@ describe("the consumer of hints", () => {
     await queues.hint(...ids(8));
     consume();
     await until("the slots are taken", () => intake.connections.size === 3);
-    assert.ok(polls.every(({ max, taken }) => max + taken <= 3), JSON.stringify(polls));
+    assert.ok(
+      polls.every(({ max, taken }) => max + taken <= 3),
+      JSON.stringify(polls),
+    );
     await until("the three are deleted", async () => (await queues.left()).inFlight === 0);
     assert.equal((await queues.left()).visible, 5, "the rest stays visible for others, and for scaling");
 
@@ -96,7 +99,10 @@ describe("the consumer of hints", () => {
     const startMs = performance.now();
     consume();
     await until("all are held", () => intake.connections.size === 6);
-    assert.ok(polls.every(({ max }) => max <= 2), JSON.stringify(polls));
+    assert.ok(
+      polls.every(({ max }) => max <= 2),
+      JSON.stringify(polls),
+    );
     assert.ok(performance.now() - startMs >= 700, "four tokens take four fifths of a second");
   });
 
@@ -147,7 +153,8 @@ describe("the consumer of hints", () => {
     await prepare();
     await intake.seed("c-0");
     let tries = 0;
-    intake.db.faults = ({ operation }) => (operation === "UpdateItem" && ++tries <= 2 ? { kind: "throttle" } : undefined);
+    intake.db.faults = ({ operation }) =>
+      operation === "UpdateItem" && ++tries <= 2 ? { kind: "throttle" } : undefined;
     await queues.hint("c-0");
     consume(queues.worker({ hintVisibilityMs: 1000 }));
     await until("it is held in the end", () => intake.connections.size === 1);

@@ -26,7 +26,10 @@ async function finding(orphans: number, options: IntakeOptions = {}): Promise<Fi
   const acquired: string[] = [];
   db.faults = ({ operation, input }) => {
     if (operation === "Query") queriesAtMs.push(clock.monotonicMs());
-    const { Key, UpdateExpression = "" } = input as { Key?: { connection_id: { S: string } }; UpdateExpression?: string };
+    const { Key, UpdateExpression = "" } = input as {
+      Key?: { connection_id: { S: string } };
+      UpdateExpression?: string;
+    };
     if (UpdateExpression.includes("if_not_exists(lease_epoch") && Key !== undefined) acquired.push(Key.connection_id.S);
     return undefined;
   };
@@ -103,9 +106,10 @@ describe("the worker's own look for orphans", () => {
   it("is slowed down by the tokens that hints use too", async () => {
     const { intake, acquired } = await finding(30, { maxConnections: 30, tokensPerSecond: 2, burst: 4 });
     await intake.clock.advanceUntil(() => acquired.length > 0, LONGEST_QUIET_MS);
-    assert.equal(acquired.length, 4);
+    const burst = acquired.length;
     await intake.clock.advance(5000);
-    assert.ok(acquired.length >= 13 && acquired.length <= 15, `${acquired.length}`);
+    assert.equal(burst, 4);
+    assert.ok(Math.abs(acquired.length - 14) <= 1, `${acquired.length}`);
   });
 
   it("comes again soon while there is something to find, and rarely otherwise", async () => {

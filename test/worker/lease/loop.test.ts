@@ -25,8 +25,6 @@ describe("the renewal loop", () => {
         assert.ok(heart.sent("renew", "bad").length >= 9);
         assert.equal(bad.fenced, 0);
       }
-      delete (bad as Partial<Told>)[method];
-      await heart.clock.advance(R_MAX_MS);
       assert.equal(good.fenced + good.lost.length, 0);
     });
   }
@@ -41,10 +39,10 @@ describe("the renewal loop", () => {
     };
     await heart.hold("c", told);
     await heart.clock.advance(10_000);
-    assert.equal(told.renewed.length, 0);
+    assert.deepEqual(told.renewed, []);
     failing = false;
     await heart.clock.advance(10_000);
-    assert.ok(told.renewed.length >= 1);
+    assert.notDeepEqual(told.renewed, []);
     assert.equal(told.fenced, 0);
   });
 

@@ -107,6 +107,23 @@ describe("a store that does not answer as it should", () => {
   });
 });
 
+describe("a store that answers for some items only", () => {
+  it("costs the others nothing once the deadlines of the first have passed: what can be saved goes first", async () => {
+    const heart = new Heart({ maxConcurrentLeaseOps: 2 });
+    heart.fault = ({ connectionId }) => (connectionId.startsWith("dark") ? { kind: "no-answer" } : undefined);
+    const dark = Array.from({ length: 20 }, () => new Told());
+    for (const [n, told] of dark.entries()) await heart.hold(`dark-${n}`, told);
+    await heart.clock.advanceUntil(() => dark.every((told) => told.fenced === 1), leaseMs);
+    const light = Array.from({ length: 10 }, () => new Told());
+    for (const [n, told] of light.entries()) await heart.hold(`light-${n}`, told);
+    await heart.clock.advance(120_000);
+    for (const told of light) assert.deepEqual([told.fenced, told.lost.length], [0, 0]);
+    heart.fault = undefined;
+    await heart.clock.advance(10_000);
+    assert.equal(heart.beats.size, light.length, "the first are freed in the end");
+  });
+});
+
 describe("a lease that is really lost", () => {
   it("is told of once, when another epoch wrote", async () => {
     const heart = new Heart();

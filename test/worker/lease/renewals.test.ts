@@ -71,8 +71,8 @@ describe("renewals", () => {
     await heart.hold("c", told);
     await heart.change("c", { desired_state: { S: "STOPPED" }, ws_url: { S: "wss://other.test/" } });
     await heart.clock.advance(heartbeatMs);
-    assert.equal(told.renewed[0]?.["desired_state"]?.S, "STOPPED");
-    assert.equal(told.renewed[0]?.["ws_url"]?.S, "wss://other.test/");
+    const [item] = told.renewed;
+    assert.deepEqual([item?.["desired_state"], item?.["ws_url"]], [{ S: "STOPPED" }, { S: "wss://other.test/" }]);
   });
 
   it("carry the checkpoint when it has moved, once, and again only when nobody knows whether it arrived", async () => {

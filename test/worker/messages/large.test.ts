@@ -1,6 +1,8 @@
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { bench, claimOf, pushAll, row, TABLE } from "./support.ts";
+import { sleep } from "../../../shared/clock.ts";
+import { bench, claimOf, Counts, makeWriter, pushAll, row, TABLE, Told } from "./support.ts";
 
 const ONE_MB = 1_000_000;
 const isHead = (key: string): boolean => key.startsWith("a/");
@@ -96,5 +98,38 @@ describe("a message in parts", () => {
     assert.ok(stored().has("a/40") && !stored().has("a/1"));
     assert.ok(requests.flat().filter((key) => key.startsWith("a#1/")).length < 34, "what is left is not sent any more");
     assert.equal(clock.pendingTimers, 0);
+  });
+
+  it("of which a part is refused frees its key, also when other parts come back unprocessed later", async () => {
+    const { clock, db, requests } = bench();
+    const refusal = Object.assign(new Error("a rule nobody knows of"), { name: "ValidationException" });
+    const inner = db.faults!;
+    db.faults = (call) => {
+      inner(call);
+      if (requests.at(-1)!.includes("a#1/6")) throw refusal;
+      return call.n === 1 ? { kind: "unprocessed", select: (index) => index > 0 } : undefined;
+    };
+    // The first answer is held up on its way.
+    const client = db.client();
+    const send = client.send.bind(client) as (command: unknown) => Promise<object>;
+    let n = 0;
+    const holding = {
+      send: async (command: unknown) => {
+        const first = ++n === 1;
+        const output = await send(command);
+        if (first) await sleep(clock, 500);
+        return output;
+      },
+    };
+    const writer = makeWriter({ client: holding as unknown as DynamoDBClient, clock, counts: new Counts() });
+    const one = writer.lane(new Told());
+    one.push(row("a", 1, { payload: new Uint8Array(3 * ONE_MB) }));
+    one.push(row("a", 1, { payload: "small" }));
+    await clock.advance(10_000);
+    assert.equal(one.pendingItems, 0);
+    one.push(row("a", 1, { payload: "smaller" }));
+    await clock.advance(10_000);
+    assert.equal(one.pendingItems, 0);
+    assert.equal(db.items(TABLE).find((item) => item["connection_id"]?.S === "a")?.["payload"]?.S, "smaller");
   });
 });

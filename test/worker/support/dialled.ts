@@ -1,6 +1,11 @@
 import { SystemClock } from "../../../shared/clock.ts";
 import type { SocketEnd } from "../../../worker/connection/close-codes.ts";
-import { dialer, type SocketEvents, type SocketSettings, type UpstreamSocket } from "../../../worker/connection/socket.ts";
+import {
+  dialer,
+  type SocketEvents,
+  type SocketSettings,
+  type UpstreamSocket,
+} from "../../../worker/connection/socket.ts";
 import { until } from "../../local/stack/until.ts";
 
 /** Patient: a test that is about one of these sets it. */

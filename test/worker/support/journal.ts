@@ -11,6 +11,8 @@ export class RecordingJournal implements OwnershipJournal {
 
   /** Events of one connection, or of all. */
   events(connectionId?: string): OwnershipEvent[] {
-    return this.entries.filter((one) => (connectionId ?? one.connectionId) === one.connectionId).map((one) => one.event);
+    return this.entries
+      .filter((one) => (connectionId ?? one.connectionId) === one.connectionId)
+      .map((one) => one.event);
   }
 }

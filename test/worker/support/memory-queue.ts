@@ -31,7 +31,11 @@ export class MemoryQueue implements HintQueue {
     this.openPolls--;
     signal.throwIfAborted();
     const received = this.visible.splice(0, max);
-    for (const one of received) this.#hidden.set(one, this.#clock.after(3000, () => this.#reveal(one)));
+    for (const one of received)
+      this.#hidden.set(
+        one,
+        this.#clock.after(3000, () => this.#reveal(one)),
+      );
     return received;
   }
 

@@ -92,7 +92,7 @@ export class RawUpstream {
 /** Reads the headers of complete frames; a client's frames are masked and, in these tests, short. */
 function opcodesOf(bytes: Buffer): number[] {
   const opcodes: number[] = [];
-  for (let at = 0; at + 2 <= bytes.length; ) {
+  for (let at = 0; at + 2 <= bytes.length;) {
     const length = bytes.readUInt8(at + 1) & 0x7f;
     if (length > 125) throw new Error("a client of these tests sends no long frames");
     opcodes.push(bytes.readUInt8(at) & 0x0f);

@@ -136,7 +136,8 @@ export class VirtualWorker {
 
   /** Fails every request for messages, or for leases, from now on; `undefined` heals both. */
   breakStore(client: "messages" | "lease" | undefined): void {
-    this.db.faults = client === undefined ? undefined : (call) => (call.client === client ? { kind: "throttle" } : undefined);
+    this.db.faults =
+      client === undefined ? undefined : (call) => (call.client === client ? { kind: "throttle" } : undefined);
   }
 
   said(message: string): boolean {

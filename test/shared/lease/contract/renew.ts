@@ -81,6 +81,12 @@ export function renewContract(store: ContractStore): void {
       });
     }
 
+    it("is not taken for a late one of the same life where another name holds the same epoch for longer", async () => {
+      const item = heldItem(store.newId(), { owner: OTHER, expiresAtMs: LATER_MS + 1 });
+      const id = await store.put(item);
+      assert.deepEqual(await store.unchanged(id, () => tryRenew(id)), { kind: "lost", reason: "owned", item });
+    });
+
     it("does not revive a lease that was given back under the same epoch", async () => {
       const item = freeItem(store.newId(), { lease_epoch: { N: EPOCH.toString() } });
       const id = await store.put(item);
