@@ -55,7 +55,7 @@ export interface LambdaOptions {
   readonly file: ServerlessFile;
   /** Local values of the references in the functions' environments. */
   readonly references: References;
-  /** The environment of the process, before what serverless.yml adds. */
+  /** The environment of the process; it wins over what serverless.yml says, so that a run can be tuned. */
   readonly env: Readonly<Record<string, string>>;
   readonly logger: Logger;
 }
@@ -82,7 +82,7 @@ export async function startLambda(options: LambdaOptions): Promise<Lambda> {
     region: file.region,
     functions: file.functions.map(({ name, handler, timeoutMs, memoryMb }) => ({ name, handler, timeoutMs, memoryMb })),
   };
-  const env = { ...options.env, ...commonEnvironment(file.functions, options.references) };
+  const env = { ...commonEnvironment(file.functions, options.references), ...options.env };
   let stopped = false;
   let host: Promise<StartedChild> | undefined;
 

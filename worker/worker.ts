@@ -240,8 +240,16 @@ export class Worker {
     return this.#draining !== undefined;
   }
 
-  /** A few cheap reads: every answer carries the server's time. Without an answer nothing is proven, nor can be taken. */
+  /**
+   * Until the store has answered a few times: a clock that was compared with nothing is not known to be right, and
+   * the first thing that is taken after an outage must not be taken by a wrong one.
+   */
   async #askForTheTime(): Promise<void> {
+    while (!(await this.#timeTold()) && !this.#isDraining()) await sleep(this.#deps.clock, CLOCK_CHECK_MS);
+  }
+
+  /** A few cheap reads, of which every answer carries the server's time. False when one was not answered. */
+  async #timeTold(): Promise<boolean> {
     const { leaseClient, logger, settings } = this.#deps;
     for (let i = 0; i < CLOCK_PROBES; i++) {
       try {
@@ -254,9 +262,10 @@ export class Worker {
         );
       } catch (error) {
         logger.warn(errorFields(error), "the store does not answer");
-        return;
+        return false;
       }
     }
+    return true;
   }
 
   #newConsumer(): HintConsumer {

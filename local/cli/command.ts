@@ -39,7 +39,13 @@ export async function runCommand(
       process.stderr.write("interrupted: everything was ended\n");
       process.exit(EXIT.interrupted);
     }
-    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.stderr.write(`${described(error)}\n`);
     process.exit(EXIT.failed);
   }
+}
+
+/** With what caused it: where it happened is in the run's log. */
+function described(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${described(error.cause)}`;
 }

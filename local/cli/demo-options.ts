@@ -44,7 +44,7 @@ export function demoCommand(): Command {
   const command = new Command("npm run demo --")
     .usage("[options]")
     .description(
-      "Runs the whole fleet on real speeches, plays faults, and audits what was stored. Exits with 0 only if nothing is\n" +
+      "Runs the whole fleet on real speeches, plays faults, and audits what was stored. Exits with 0 only if nothing is " +
         "missing or different and every connection was owned exactly once; 1 if not; 2 for options that cannot work.",
     )
     .option("--connections <n>", "connections, one in five on a feed that cannot replay", wholeNumber(1, 5_000), 100)

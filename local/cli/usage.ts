@@ -1,5 +1,6 @@
 import { CommanderError, type Command } from "commander";
 import { compileSettings, ConfigurationError } from "../../shared/config/compile.ts";
+import { TIMING_DEFINITIONS, WORKER_DEFINITIONS } from "../../shared/config/definitions.ts";
 
 /** The command line cannot work. The message names the option and the rule; programs print it and exit with code 2. */
 export class UsageError extends Error {
@@ -27,19 +28,13 @@ export function parseArguments(command: Command, argv: readonly string[]): Comma
   return command;
 }
 
-/** Settings of the fleet that decide how long things take in a run. */
-const TIMINGS = [
-  "leaseMs",
-  "heartbeatMs",
-  "heartbeatJitter",
-  "skewMs",
-  "sweepMs",
-  "quietQueueMs",
-  "maxConnections",
-] as const;
-
 type Env = Readonly<Record<string, string | undefined>>;
 export type RunTimings = ReturnType<typeof runTimings>["timings"];
+
+/** All of them, so that what a worker would refuse is refused before anything starts. */
+const NAMES = Object.keys({ ...TIMING_DEFINITIONS, ...WORKER_DEFINITIONS }) as (
+  keyof typeof TIMING_DEFINITIONS | keyof typeof WORKER_DEFINITIONS
+)[];
 
 /** Set by the runner itself for each process. */
 const OWN = [
@@ -69,7 +64,7 @@ export function runTimings(env: Env) {
     tuning[name] = value;
   }
   try {
-    return { tuning, timings: compileSettings(tuning, TIMINGS) };
+    return { tuning, timings: compileSettings(tuning, NAMES) };
   } catch (error) {
     if (error instanceof ConfigurationError) throw new UsageError(error.message);
     throw error;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../shared/clock.ts";
-import type { Logger } from "../../shared/logger.ts";
+import { errorFields, type Logger } from "../../shared/logger.ts";
 import { buildCorpus, type Corpus, type CorpusOptions } from "../upstream/corpus.ts";
 import { loadSpeeches } from "../upstream/speeches.ts";
 import { startView, type Output, type View } from "../view/view.ts";
@@ -68,6 +68,7 @@ export async function withFleet<T>(
     return done.result;
   } catch (error) {
     removeLogs = signal.aborted;
+    logger.error({ ...errorFields(error), stack: error instanceof Error ? error.stack : undefined }, "the run failed");
     throw error;
   } finally {
     monitor.stop();

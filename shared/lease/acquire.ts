@@ -45,7 +45,9 @@ export async function acquire(
         Key: { [CONNECTION.id]: { S: request.connectionId } },
         ConditionExpression:
           "attribute_exists(connection_id) AND desired_state = :started AND " +
-          "(attribute_not_exists(lease_expires_at_ms) OR lease_expires_at_ms < :takeable)",
+          // An owner without an expiry may be alive: the audit gives it one, and then it expires like any other.
+          "((attribute_not_exists(lease_expires_at_ms) AND attribute_not_exists(lease_owner)) OR " +
+          "lease_expires_at_ms < :takeable)",
         UpdateExpression:
           "SET lease_owner = :me, lease_expires_at_ms = :expires, " +
           "lease_epoch = if_not_exists(lease_epoch, :epochSeed) + :one",

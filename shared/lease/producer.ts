@@ -123,23 +123,36 @@ export async function stop(
   }
 }
 
+export interface DeleteRequest {
+  readonly connectionId: string;
+  /** Wall time, ms since the Unix epoch. */
+  readonly nowMs: number;
+  /** A lease counts as ended only so long after its expiry. */
+  readonly skewMs: number;
+}
+
 /**
- * Removes a connection that is stopped and that nobody holds. A connection that is already gone is success.
+ * Removes a connection that is stopped and that nobody holds; a lease that its dead owner let expire does not stand in the
+ * way, since nobody acquires a stopped connection to free it. A connection that is already gone is success.
  *
- * @throws {MalformedItemError} when the id cannot name a connection.
+ * @throws {MalformedItemError} when the id could never name a connection.
  */
 export async function deleteConnection(
   table: LeaseTable,
-  connectionId: string,
+  request: DeleteRequest,
   options?: CallOptions,
 ): Promise<Held<undefined> | Lost | Unknown> {
   try {
     await table.client.send(
       new DeleteItemCommand({
         TableName: table.tableName,
-        Key: idKey(connectionId),
-        ConditionExpression: "desired_state = :stopped AND attribute_not_exists(lease_owner)",
-        ExpressionAttributeValues: { ":stopped": { S: "STOPPED" } },
+        Key: idKey(request.connectionId),
+        ConditionExpression:
+          "desired_state = :stopped AND (attribute_not_exists(lease_owner) OR lease_expires_at_ms < :ended)",
+        ExpressionAttributeValues: {
+          ":stopped": { S: "STOPPED" },
+          ":ended": { N: String(request.nowMs - request.skewMs) },
+        },
         ReturnValuesOnConditionCheckFailure: "ALL_OLD",
       }),
       sendOptions(options),
@@ -148,8 +161,7 @@ export async function deleteConnection(
   } catch (error) {
     if (!isConditionFailure(error)) return failed(error);
     if (error.Item === undefined) return held(undefined);
-    const lease = leaseOf(error.Item);
-    return lost(lease.owner === undefined ? "started" : "owned", error.Item);
+    return lost(leaseOf(error.Item).desiredState === "STOPPED" ? "owned" : "started", error.Item);
   }
 }
 

@@ -61,7 +61,7 @@ describe("desired-state", () => {
     const stopped = await held("stopped");
     await stop(table, "stopped");
     await release(table, stopped);
-    await deleteConnection(table, "stopped");
+    await deleteConnection(table, { connectionId: "stopped", nowMs: Date.now(), skewMs: 1000 });
 
     const handler = await load();
     const before = await streamRecords(table, dynamoDb.endpoint);

@@ -5,7 +5,7 @@ import { Seeded } from "./engine/seeded.ts";
 import type { Tally } from "./engine/tally.ts";
 import { strike } from "./scenario/faults.ts";
 import { STATED, type Ranges } from "./scenario/ranges.ts";
-import { CHUNK, WINDOW } from "./world/socket.ts";
+import { CHUNK } from "./world/socket.ts";
 import { Fleet, type FleetOptions } from "./world/fleet.ts";
 
 export interface SimulationOptions extends Omit<FleetOptions, "seed"> {
@@ -25,7 +25,7 @@ export interface SimulationResult {
   history(lines: number): string[];
 }
 
-/** Memory is looked at this often. */
+/** How often it is looked at how much the writers hold: their bounds, one read per socket, and what closing sockets read. */
 const LOOK_MS = 500;
 
 /** One run, which is the same every time for the same seed and options. */
@@ -138,8 +138,8 @@ function watchMemory(fleet: Fleet): void {
   scheduler.in(LOOK_MS, () => {
     for (const { core, task, alive } of fleet.tasks) {
       const pending = alive ? (core?.health()["pendingMessages"] as number | undefined) : undefined;
-      // What a socket reads in one go, or, closing, what was on its way, comes on top of the writer's bounds.
-      const slack = fleet.upstreams.length * (WINDOW + CHUNK);
+      const sockets = fleet.sockets.filter((socket) => socket.task === task);
+      const slack = sockets.reduce((sum, { live, readWhileClosing }) => sum + (live ? CHUNK : 0) + readWhileClosing, 0);
       if (pending !== undefined && pending > settings.writerMaxItems + slack) {
         violations.report("unbounded-memory", undefined, `${task} holds ${pending} messages in memory`);
       }

@@ -1,5 +1,8 @@
 import { parseSeq } from "../../shared/connection/upstream-settings.ts";
 
+/** A cursor travels in every renewal and in a URL. One beyond this, or of broken characters, would make renewals fail. */
+const MAX_CURSOR_LENGTH = 2048;
+
 /** Reads the position out of a message. Compiled once per connection from an RFC 6901 pointer. */
 export class PositionReader {
   readonly #path: readonly string[];
@@ -24,10 +27,10 @@ export class PositionReader {
     return typeof value === "string" ? parseSeq(value) : undefined;
   }
 
-  /** An opaque cursor, given back as it came; undefined when the message has none. */
+  /** An opaque cursor, given back as it came; undefined when the message has none that could be stored. */
   cursor(text: string): string | undefined {
     const value = this.#read(text);
-    if (typeof value === "string") return value;
+    if (typeof value === "string") return value.length <= MAX_CURSOR_LENGTH && value.isWellFormed() ? value : undefined;
     if (typeof value !== "number") return undefined;
     return Number.isSafeInteger(value) ? String(value) : this.#source(text);
   }

@@ -52,6 +52,7 @@ interface Entry {
   dueMs: number;
   busy: boolean;
   ending: Ending | undefined;
+  parkUntilMs: number | undefined;
   settled: ((result: "held" | "lost") => void)[];
   /** What the last confirmed write stored, so that an unmoved checkpoint is not written again. */
   written: bigint | undefined;
@@ -96,6 +97,7 @@ export class Heartbeater implements LeaseKeeper {
       dueMs: clock.monotonicMs() + phaseMs,
       busy: false,
       ending: undefined,
+      parkUntilMs: undefined,
       settled: [],
       written: undefined,
     });
@@ -168,7 +170,7 @@ export class Heartbeater implements LeaseKeeper {
         if (entry.holding.state === "acting" && entry.holding.deadline.passed()) this.#fence(entry);
         if (!entry.busy && entry.dueMs <= this.#lastScanMs) due.push(entry);
       }
-      due.sort((a, b) => a.holding.deadline.remainingMs() - b.holding.deadline.remainingMs());
+      due.sort((a, b) => urgency(a.holding) - urgency(b.holding));
       for (const entry of due) this.#start(entry);
       const minMs = this.minTimeToDeadlineMs();
       if (minMs !== undefined) metrics.minimum("LeaseTimeToDeadline", Math.max(0, minMs));
@@ -260,10 +262,11 @@ export class Heartbeater implements LeaseKeeper {
     const { holding, events } = entry;
     const checkpoint = unwritten(entry, events.checkpoint());
     const clearFailures = events.clearFailures();
+    // Before the expiry is computed, and so before the request: whatever happens between these lines, the local deadline
+    // comes no later than the margin allows.
+    const deadline = Deadline.startingNow(clock, settings.leaseMs - settings.marginMs);
     const expiresAtMs = Math.max(anchored.nowMs() + settings.leaseMs, holding.expiresAtMs + 1);
     holding.sending(expiresAtMs);
-    // Taken before the request: the store counts the lease from no earlier a moment.
-    const deadline = Deadline.startingNow(clock, settings.leaseMs - settings.marginMs);
     const startedMs = clock.monotonicMs();
     const outcome = await renew(
       table,
@@ -316,7 +319,8 @@ export class Heartbeater implements LeaseKeeper {
         table,
         {
           ...holder,
-          untilMs: anchored.nowMs() + Math.ceil(ending.parkMs),
+          // The first one stays: a repeated park recognises its own success by it.
+          untilMs: (entry.parkUntilMs ??= anchored.nowMs() + Math.ceil(ending.parkMs)),
           error: ending.error,
         },
         options,
@@ -363,6 +367,12 @@ export class Heartbeater implements LeaseKeeper {
     this.#entries.delete(entry.holding);
     for (const settled of entry.settled) settled(result);
   }
+}
+
+/** Sorts by the earliest deadline; one that has passed cannot be met any more, and must not take a place from one that can. */
+function urgency({ deadline }: Holding): number {
+  const remainingMs = deadline.remainingMs();
+  return remainingMs > 0 ? remainingMs : Number.MAX_SAFE_INTEGER;
 }
 
 /** The checkpoint, unless the last confirmed write already stored it. */

@@ -52,7 +52,7 @@ const NOT_COUNTERS: ReadonlySet<string> = new Set<WorkerMetric>([
 ]);
 const COUNTERS = (Object.keys(WORKER_METRICS) as WorkerMetric[]).filter((name) => !NOT_COUNTERS.has(name));
 
-/** Two significant digits: a distribution stays within CloudWatch's 150 values and tells percentiles to 5 %. */
+/** Two significant digits: a distribution has at most 90 values per decade and tells percentiles to 5 %. */
 function rounded(value: number): number {
   return value <= 0 ? 0 : Number(value.toPrecision(2));
 }

@@ -12,6 +12,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { describe, it } from "node:test";
+import { TIMING_DEFINITIONS } from "../../../shared/config/definitions.ts";
 import type { Logger } from "../../../shared/logger.ts";
 import { silentLogger } from "../../../shared/logger.ts";
 import { startStack, type Stack } from "../../../local/stack/stack.ts";
@@ -122,6 +123,8 @@ describe("the embedded stack", () => {
       WS_FLEET_DLQ_URL: stack.dlqUrl,
       WS_FLEET_CLUSTER: "ws-fleet-local",
       WS_FLEET_SERVICE: "ws-fleet-local",
+      WS_FLEET_LOG_LEVEL: "info",
+      ...Object.fromEntries(Object.values(TIMING_DEFINITIONS).map((timing) => [timing.env, timing.default])),
     });
   });
 

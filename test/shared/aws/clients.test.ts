@@ -112,6 +112,14 @@ describe("limits of the DynamoDB client", { timeout: 120_000 }, () => {
     assert.equal(outcome.kind, "unknown");
   });
 
+  it("the caller's own limit ends the pauses between attempts too", async () => {
+    await serve((response) => response.writeHead(400, JSON_HEADERS).end(errorBody("ThrottlingException")));
+    const through = client({ attemptTimeoutMs: 5000, attempts: 10, maxSockets: 8 });
+    const { result, ms } = await timed(() => run(through, { signal: AbortSignal.timeout(200) }));
+    assertUnknown(result, "timeout");
+    assert.ok(ms < 4000, `${ms} ms`);
+  });
+
   for (const [status, name, reason] of [
     [400, "ProvisionedThroughputExceededException", "throttled"],
     [400, "ThrottlingException", "throttled"],

@@ -92,7 +92,8 @@ describe("lease operations under faults", () => {
     {
       name: "deleteConnection",
       item: (id: string) => freeItem(id, { desired_state: { S: "STOPPED" } }),
-      run: (connectionId: string, options?: CallOptions) => deleteConnection(fake.table, connectionId, options),
+      run: (connectionId: string, options?: CallOptions) =>
+        deleteConnection(fake.table, { connectionId, nowMs: fake.clock.wallMs(), skewMs: 1000 }, options),
     },
     {
       name: "mend",

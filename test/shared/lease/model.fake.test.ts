@@ -225,7 +225,7 @@ describe("the lease protocol as a whole", () => {
       await fc.assert(
         fc.asyncProperty(offsets, steps, (offsetsMs, list) => run(offsetsMs, list, counts)),
         // A violation is reported as far as it could be made smaller in this time.
-        { numRuns: 500, interruptAfterTimeLimit: 120_000, markInterruptAsFailure: true },
+        { numRuns: 500, plugins: [fc.interruptAfterTimeLimit(120_000, { failOnInterrupt: true })] },
       );
       assert.ok(counts.acquired > 500 && counts.handOvers > 50, `nothing much happened: ${JSON.stringify(counts)}`);
     },

@@ -161,7 +161,7 @@ describe("races on the embedded server", { timeout: 300_000 }, () => {
       const upstream = { position: { pointer: "/seq", kind: "sequence" as const } };
       const [started, deleted] = await Promise.all([
         start(store.table, { connectionId: id, wsUrl: "wss://feed.test/", upstream }),
-        deleteConnection(store.table, id),
+        deleteConnection(store.table, { connectionId: id, nowMs: NOW_MS, skewMs: 1000 }),
       ]);
       assert.equal(started.kind, "held");
       const item = await store.get(id);
@@ -177,7 +177,9 @@ describe("races on the embedded server", { timeout: 300_000 }, () => {
       const id = await store.put(freeItem(store.newId()));
       const [taken, deleted] = await Promise.all([
         take(id, ME),
-        stop(store.table, id).then(() => deleteConnection(store.table, id)),
+        stop(store.table, id).then(() =>
+          deleteConnection(store.table, { connectionId: id, nowMs: NOW_MS, skewMs: 1000 }),
+        ),
       ]);
       const item = await store.get(id);
       if (taken.kind === "held") {

@@ -162,7 +162,7 @@ describe("a request that was applied while its answer got lost", { timeout: 120_
   it("a delete whose answer was lost is success", async () => {
     const id = await store.put(freeItem(store.newId(), { desired_state: { S: "STOPPED" } }));
     proxy!.lose("DeleteItem", "reset");
-    assert.equal((await deleteConnection(lossy!, id)).kind, "held");
+    assert.equal((await deleteConnection(lossy!, { connectionId: id, nowMs: NOW_MS, skewMs: 1000 })).kind, "held");
     assert.equal(servedNow(), 2);
     assert.equal(await store.get(id), undefined);
   });

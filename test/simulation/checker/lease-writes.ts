@@ -14,14 +14,17 @@ export interface Writer {
 /** Rules about single writes to the connections table: what is sent, and what becomes of the item. */
 export class LeaseWrites {
   readonly #violations: Violations;
+  readonly #effectsOnly: boolean;
   readonly #highest = new Map<string, { epoch: bigint; lastSeq: bigint }>();
 
-  constructor(violations: Violations) {
+  constructor(violations: Violations, effectsOnly: boolean) {
     this.#violations = violations;
+    this.#effectsOnly = effectsOnly;
   }
 
   /** A request of a worker to the connections table, as it leaves. */
   sent(task: string, input: UpdateItemCommandInput): void {
+    if (this.#effectsOnly) return;
     const id = input.Key?.[CONNECTION.id]?.S ?? "";
     const terms = conjunction(input.ConditionExpression ?? "");
     const values = input.ExpressionAttributeValues ?? {};
@@ -59,7 +62,8 @@ export class LeaseWrites {
       return;
     }
     this.#compare(id, OldImage, NewImage);
-    if (writer?.task !== undefined && request !== undefined) this.#byWorker(id, writer.task, request, OldImage, NewImage);
+    if (writer?.task !== undefined && request !== undefined)
+      this.#byWorker(id, writer.task, request, OldImage, NewImage);
   }
 
   #compare(id: string, oldImage: RawItem, newImage: RawItem): void {

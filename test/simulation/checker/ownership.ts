@@ -128,7 +128,11 @@ export class Ownership {
     const endMs = scheduler.nowMs + holding.deadline.remainingMs() / worker.machine.rate;
     if (endMs > sentAtMs + budgetMs / worker.machine.rate + SLACK_MS) {
       const lateMs = Math.round(endMs - sentAtMs - budgetMs);
-      violations.report("deadline-too-late", id, `${worker.task}'s deadline is ${lateMs} ms later than its request allows`);
+      violations.report(
+        "deadline-too-late",
+        id,
+        `${worker.task}'s deadline is ${lateMs} ms later than its request allows`,
+      );
     }
   }
 

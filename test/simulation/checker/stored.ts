@@ -54,9 +54,15 @@ export class Stored {
   checkpointed(connectionId: string, lastSeq: bigint): void {
     const upstream = this.#upstream(connectionId);
     if (upstream === undefined) return;
-    const gap = upstream.positioned ? this.#gapOfPositioned(upstream, lastSeq) : this.#gapOfEpoch(connectionId, lastSeq);
+    const gap = upstream.positioned
+      ? this.#gapOfPositioned(upstream, lastSeq)
+      : this.#gapOfEpoch(connectionId, lastSeq);
     if (gap !== undefined) {
-      this.#violations.report("checkpoint-past-gap", connectionId, `last_seq ${lastSeq} covers ${gap}, which is not stored`);
+      this.#violations.report(
+        "checkpoint-past-gap",
+        connectionId,
+        `last_seq ${lastSeq} covers ${gap}, which is not stored`,
+      );
     }
   }
 
@@ -95,7 +101,9 @@ export class Stored {
   }
 }
 
-function rowKey(request: { PutRequest?: { Item?: Record<string, { S?: string; N?: string }> | undefined } | undefined }) {
+function rowKey(request: {
+  PutRequest?: { Item?: Record<string, { S?: string; N?: string }> | undefined } | undefined;
+}) {
   const item = request.PutRequest?.Item;
   return `${item?.[MESSAGE.connectionId]?.S ?? ""}/${item?.[MESSAGE.seq]?.N ?? ""}`;
 }

@@ -1,3 +1,5 @@
+import { encodeHint } from "../../../shared/hints/hint.ts";
+import { TRUE_EPOCH_MS } from "../engine/machine.ts";
 import type { Fleet } from "../world/fleet.ts";
 import type { SimTask } from "../world/task.ts";
 import type { SimUpstream } from "../world/upstream.ts";
@@ -32,6 +34,7 @@ export type FaultName =
   | "half-open"
   | "flood"
   | "wall-step"
+  | "stray-hints"
   | "stop-start"
   | "new-settings";
 
@@ -218,6 +221,16 @@ const ON_UPSTREAMS: Partial<Record<FaultName, WithUpstream>> = {
     for (const link of [...upstream.links]) link.cut();
   },
   flood: ({ seeded }, upstream) => upstream.flood(seeded.int(20, 400)),
+  "stray-hints": ({ fleet, seeded, endMs }, { connectionId }) => {
+    fleet.history.add("world", connectionId, "stray hints");
+    const untilMs = Math.min(endMs, fleet.scheduler.nowMs + seeded.between(1000, 60_000));
+    const next = (): void => {
+      if (fleet.scheduler.nowMs >= untilMs) return;
+      fleet.queue.put(strayHint(seeded, connectionId));
+      fleet.scheduler.in(seeded.wait(400), next);
+    };
+    next();
+  },
   "stop-start": (context, { connectionId }) =>
     lasting(
       context,
@@ -228,6 +241,20 @@ const ON_UPSTREAMS: Partial<Record<FaultName, WithUpstream>> = {
     ),
   "new-settings": ({ fleet, seeded }, { connectionId }) => fleet.start(connectionId, seeded.int(1, 9)),
 };
+
+/** Mostly well-formed: of connections that have an owner, or never existed; now and then nothing that can be read. */
+function strayHint(seeded: Seeded, connectionId: string): string {
+  const hint = (id: string): string =>
+    encodeHint({ connectionId: id, reason: "orphaned", hintedAtMs: TRUE_EPOCH_MS + seeded.int(0, 1e6) });
+  switch (seeded.weighted({ live: 12, gone: 1, malformed: 1 })) {
+    case "live":
+      return hint(connectionId);
+    case "gone":
+      return hint("nobody-knows-it");
+    case "malformed":
+      return seeded.pick(["", "{", '{"v":2}', hint(connectionId).replace("1", "0")]);
+  }
+}
 
 function upset(
   context: FaultContext,

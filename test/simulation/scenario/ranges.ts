@@ -43,6 +43,7 @@ const ALL_FAULTS: Readonly<Record<FaultName, number>> = {
   "half-open": 2,
   flood: 2,
   "wall-step": 1,
+  "stray-hints": 3,
   "stop-start": 2,
   "new-settings": 1,
 };

@@ -24,12 +24,12 @@ import {
   SimStore,
   type BatchWriteItemCommandInput,
   type BatchWriteItemCommandOutput,
-  type Rewrite,
   type StoreObserver,
+  type Tampering,
 } from "./store.ts";
 import { SimTask } from "./task.ts";
 import { SimUpstream, type UpstreamSettings } from "./upstream.ts";
-import { Weather } from "./weather.ts";
+import { PRODUCER, Weather } from "./weather.ts";
 
 const DEFINITIONS = readServerlessFile({ projectRoot: path.join(import.meta.dirname, "../../..") }).tables;
 const CONNECTIONS = definition("ConnectionsTable");
@@ -43,7 +43,11 @@ export interface FleetOptions {
   /** Answers of the store carry no time, so that no worker can find its own clock wrong. */
   readonly guardBlind?: boolean;
   readonly functionsOffsetMs?: number;
-  readonly rewrite?: Rewrite | undefined;
+  readonly tampering?: Tampering | undefined;
+  /** Only what requests do is judged, not what they say, nor what a deadline should be. */
+  readonly effectsOnly?: boolean;
+  /** Settings that no configuration would be accepted with. */
+  readonly unchecked?: Partial<WorkerSettings>;
 }
 
 /** Deadlines of upstream trouble are shortened, so that they fall into a short run; those of leases are the defaults. */
@@ -70,7 +74,6 @@ const MISTAKES = new Set([
   "heartbeat round failed",
   "a connection's callback failed",
   "a lane's listener failed",
-  "a hint could not be handled; it comes again",
 ]);
 
 /** Everything of one simulation, wired together. */
@@ -93,7 +96,6 @@ export class Fleet implements StoreObserver {
   readonly #upstreams = new Map<string, SimUpstream>();
   readonly #controlPlane: ControlPlane;
   readonly #producer: LeaseTable;
-  readonly #environment: Readonly<Record<string, string>>;
   readonly #wishes = new Map<string, Promise<void>>();
   #producing = 0;
   /** Times at which connections were or became STOPPED, and STARTED again. */
@@ -104,8 +106,7 @@ export class Fleet implements StoreObserver {
   constructor(options: FleetOptions) {
     this.seeded = new Seeded(options.seed);
     this.guardBlind = options.guardBlind === true;
-    this.#environment = { ...ENVIRONMENT, ...options.environment };
-    this.settings = workerSettings(this.#environment);
+    this.settings = { ...workerSettings({ ...ENVIRONMENT, ...options.environment }), ...options.unchecked };
     this.store = new SimStore({
       scheduler: this.scheduler,
       seeded: this.seeded.fork("store"),
@@ -114,7 +115,7 @@ export class Fleet implements StoreObserver {
       connectionsTable: CONNECTIONS.tableName,
       cap: new IndexCap(this.scheduler, options.indexUnitsPerSecond ?? 1000),
       observer: this,
-      rewrite: options.rewrite,
+      tampering: options.tampering,
     });
     this.queue = new SimQueue({
       scheduler: this.scheduler,
@@ -126,22 +127,22 @@ export class Fleet implements StoreObserver {
       scheduler: this.scheduler,
       history: this.history,
       violations: this.violations,
-      budgetMs: this.settings.leaseMs - this.settings.marginMs,
+      budgetMs: options.effectsOnly === true ? Infinity : this.settings.leaseMs - this.settings.marginMs,
       item: (id) => this.item(id),
       mayPark: (id) => this.#mayPark(id),
       stoppedSince: (id, sinceMs) => (this.#stoppedUntilMs.get(id) ?? -Infinity) >= sinceMs,
     });
-    this.#leaseWrites = new LeaseWrites(this.violations);
+    this.#leaseWrites = new LeaseWrites(this.violations, options.effectsOnly === true);
     this.stored = new Stored(this.violations, (id) => this.#upstreams.get(id));
     this.#controlPlane = new ControlPlane(this, options.functionsOffsetMs ?? 0);
     this.store.db.onStreamRecord((record, table) => {
       if (table === CONNECTIONS.tableName) this.#changed(record);
     });
     const machine = new Machine(this.scheduler, { offsetMs: 0, rate: 1, monotonicMs: 0 });
-    const process = new SimProcess("producer", this.scheduler, machine, this.seeded.fork("producer"));
+    const process = new SimProcess(PRODUCER, this.scheduler, machine, this.seeded.fork("producer"));
     const limits = { attempts: 10, attemptTimeoutMs: 1000 };
     this.#producer = {
-      client: this.store.client({ process, place: "producer", task: undefined, ...limits }),
+      client: this.store.client({ process, place: PRODUCER, task: undefined, ...limits }),
       tableName: CONNECTIONS.tableName,
     };
     this.#controlPlane.start();

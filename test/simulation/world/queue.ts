@@ -66,6 +66,11 @@ export class SimQueue {
     };
   }
 
+  /** A body that nobody of the fleet sent. */
+  put(body: string): void {
+    this.#accept(body);
+  }
+
   #accept(body: string): void {
     const { seeded, scheduler } = this.#deps;
     const { lost, duplicated, delayed, delayMs } = this.#deps.weather.queue;

@@ -37,6 +37,8 @@ export class SimSocket implements UpstreamSocket {
   readonly localPort = undefined;
   /** Something beyond the protocol may have swallowed frames: the network, a dead or frozen process, a loss of the lease. */
   faulty = false;
+  /** Messages that came while it waited for the reply to its close: it must not be paused then. */
+  readWhileClosing = 0;
   readonly #deps: SimSocketDeps;
   readonly #upstream: SimUpstream;
   readonly #events: SocketEvents;
@@ -239,6 +241,7 @@ export class SimSocket implements UpstreamSocket {
     this.#lastHeardMs = process.clock.monotonicMs();
     this.#unread.delete(message);
     if (this.#unsent.length > 0) this.#toServer(() => this.#flush());
+    if (this.#client === "closing") this.readWhileClosing++;
     message.receipts.push({ task, epoch: actingEpoch(this.connectionId), atMs: scheduler.nowMs });
     this.#events.onMessage(message.payload);
   }

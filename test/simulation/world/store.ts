@@ -34,8 +34,15 @@ export interface StoreObserver {
   note(writer: Writer, input: object, text: string): void;
 }
 
-/** Changes a request on its way out: how a fault of the code is planted without touching the code. */
-export type Rewrite = (task: string, operation: string, input: object) => object;
+/** Stands between a worker and the store: how a mistake of the code is planted without touching the code. */
+export interface Tampering {
+  /** Changes a worker's request on its way out. */
+  request?(operation: string, input: object): object;
+  /** Changes what comes back. */
+  answer?(operation: string, input: object, answer: Answer): Answer;
+}
+
+export type Answer = { readonly output: object } | { readonly error: Error };
 
 export interface SimStoreDeps {
   readonly scheduler: Scheduler;
@@ -45,7 +52,7 @@ export interface SimStoreDeps {
   readonly connectionsTable: string;
   readonly cap: IndexCap;
   readonly observer: StoreObserver;
-  readonly rewrite?: Rewrite | undefined;
+  readonly tampering?: Tampering | undefined;
 }
 
 export interface ClientOptions {
@@ -59,11 +66,7 @@ export interface ClientOptions {
   readonly dates?: { nowMs: () => number; seen: (date: DateObservation) => void };
 }
 
-const RETRYABLE = new Set([
-  "ProvisionedThroughputExceededException",
-  "InternalServerError",
-  "TimeoutError",
-]);
+const RETRYABLE = new Set(["ProvisionedThroughputExceededException", "InternalServerError", "TimeoutError"]);
 
 /** DynamoDB behind a network: every attempt of every request has a way there and a way back, each with its own fate. */
 export class SimStore {
@@ -106,7 +109,8 @@ export class SimStore {
     const writer: Writer = { process: options.process.name, task: options.task };
     // Serialised once, as by the SDK: what is sent again is the same.
     const given = structuredClone(command.input);
-    const input = this.#deps.rewrite?.(options.place, operation, given) ?? given;
+    const tampering = options.task === undefined ? undefined : this.#deps.tampering;
+    const input = tampering?.request?.(operation, given) ?? given;
     const sentAtMs = this.#deps.scheduler.nowMs;
     if (options.process.alive) this.#deps.observer.begun(writer, operation, input);
     for (let attempt = 1; ; attempt++) {
@@ -158,7 +162,9 @@ export class SimStore {
           : seeded.skewed(...climate.latencyMs);
         scheduler.in(thereMs, () => {
           const dateMs = Math.floor((TRUE_EPOCH_MS + scheduler.nowMs) / 1000) * 1000;
-          void this.#apply(options, seeded, request).then((outcome) => {
+          void this.#apply(options, seeded, request).then((applied) => {
+            const tampering = options.task === undefined ? undefined : this.#deps.tampering;
+            const outcome = tampering?.answer?.(request.operation, request.input, applied) ?? applied;
             const now = weather.storeOf(options.place);
             if (now.cut || seeded.chance(now.lostAnswer)) return;
             scheduler.in(seeded.skewed(...now.latencyMs), () =>
@@ -190,7 +196,7 @@ export class SimStore {
     { place }: ClientOptions,
     seeded: Seeded,
     { writer, operation, command, input }: { writer: Writer; operation: string; command: Command; input: object },
-  ): Promise<{ output: object } | { error: Error }> {
+  ): Promise<Answer> {
     const { connectionsTable, cap, observer } = this.#deps;
     const table = (input as { TableName?: string }).TableName;
     const metered = table === connectionsTable && (operation === "UpdateItem" || operation === "DeleteItem");

@@ -57,6 +57,8 @@ export interface StreamClimate {
 
 export const CLEAR_STREAM: StreamClimate = { off: false, repeated: 0, latencyMs: [100, 600] };
 
+export const PRODUCER = "producer";
+
 /** What is wrong outside the fleet, now. */
 export class Weather {
   store: StoreClimate = CLEAR_STORE;
@@ -64,16 +66,18 @@ export class Weather {
   stream: StreamClimate = CLEAR_STREAM;
   /** Scheduled functions are not invoked. */
   functionsOff = false;
-  /** Climates of single tasks, by the name of the task. */
+  /** Climates of single places, by name: a task, or the functions. */
   readonly #local = new Map<string, StoreClimate>();
 
-  storeOf(task: string): StoreClimate {
-    return this.#local.get(task) ?? this.store;
+  storeOf(place: string): StoreClimate {
+    const climate = this.#local.get(place) ?? this.store;
+    // A wish that overtakes a later one would be the producer's own mistake, and change what the run expects.
+    return place === PRODUCER ? { ...climate, late: 0 } : climate;
   }
 
-  setLocal(task: string, climate: StoreClimate | undefined): void {
-    if (climate === undefined) this.#local.delete(task);
-    else this.#local.set(task, climate);
+  setLocal(place: string, climate: StoreClimate | undefined): void {
+    if (climate === undefined) this.#local.delete(place);
+    else this.#local.set(place, climate);
   }
 
   clear(): void {

@@ -117,6 +117,18 @@ describe("a drain", () => {
     assert.equal(line.item["last_seq"], undefined, "past the deadline nothing is claimed");
   });
 
+  it("of a process that was frozen beyond the deadline sends nothing more: it just stops", async () => {
+    const line = await Line.streaming();
+    line.socket.send("before");
+    line.clock.stepWall(leaseMs);
+    void line.connection.drain();
+    assert.equal(line.state, "lost");
+    assert.equal(line.socket.state, "ended");
+    await line.untilEnded();
+    assert.deepEqual(line.heart.journal.events(), ["open", "fenced", "closed"]);
+    assert.ok(!Object.hasOwn(line.item, "last_seq"));
+  });
+
   it("takes frames only until the deadline", async () => {
     const line = await Line.streaming({ settings: { closeGraceMs: 30_000 } });
     void line.connection.drain();

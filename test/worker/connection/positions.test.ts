@@ -84,6 +84,14 @@ describe("a positioned feed", () => {
   });
 });
 
+describe("the order in which rows are stored", () => {
+  it("is that of their arrival where nothing is replayed, and free where a replay fills every hole", async () => {
+    assert.deepEqual((await Line.start({ item: POSITIONED })).lane.options, { inOrder: false });
+    assert.deepEqual((await Line.start({ item: CURSOR })).lane.options, { inOrder: true });
+    assert.deepEqual((await Line.start()).lane.options, { inOrder: true });
+  });
+});
+
 describe("an unpositioned feed", () => {
   it("is keyed by epoch and count, so that no two owners ever write the same key", async () => {
     const line = await Line.streaming();

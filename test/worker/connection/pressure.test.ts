@@ -48,7 +48,7 @@ describe("pressure of the writer", () => {
     let throttled = true;
     let db: FakeDynamoDb | undefined;
     const line = await Line.streaming({
-      makeLane: (events, heart) => {
+      makeLane: (events, options, heart) => {
         db = new FakeDynamoDb({
           clock: heart.clock,
           tables: [
@@ -75,7 +75,7 @@ describe("pressure of the writer", () => {
           metrics: heart.metrics,
           settings: { maxBytes: 1_048_576, maxItems: 100, lingerMs: 10, concurrency: 2, ttlSeconds: 3600 },
         });
-        return writer.lane(events);
+        return writer.lane(events, options);
       },
     });
     let sent = 0;

@@ -137,6 +137,21 @@ describe("ending a holding", () => {
     assert.equal(await ended, "held");
   });
 
+  it("claims nothing any more once the deadline has passed while it was tried", async () => {
+    const heart = new Heart();
+    const holding = await heart.hold("c");
+    heart.fault = () => ({ kind: "throttle" });
+    const ended = heart.beats.end(holding, release(9n));
+    await heart.clock.advance(leaseMs);
+    heart.fault = undefined;
+    await heart.clock.advance(1000);
+    assert.equal(await ended, "held");
+    const tries = heart.sent("free", "c").map(({ lastSeq }) => lastSeq);
+    assert.equal(tries[0], "9");
+    assert.equal(tries.at(-1), undefined);
+    assert.ok(!Object.hasOwn(heart.item("c") ?? {}, "last_seq"));
+  });
+
   it("may be asked for again, before and after it is settled", async () => {
     const heart = new Heart();
     const holding = await heart.hold("c");

@@ -8,10 +8,12 @@ import { silentLogger } from "../../../shared/logger.ts";
 import type { Random } from "../../../shared/random.ts";
 import { Connection } from "../../../worker/connection/connection.ts";
 import { DialGate } from "../../../worker/connection/dial-gate.ts";
+import type { Dial } from "../../../worker/connection/socket.ts";
 import { Connections } from "../../../worker/connections.ts";
 import { Acquirer } from "../../../worker/intake/acquirer.ts";
 import { TokenBucket } from "../../../worker/intake/token-bucket.ts";
 import { Heartbeater } from "../../../worker/lease/heartbeater.ts";
+import type { LaneEvents, LaneOptions } from "../../../worker/messages/lane.ts";
 import { FakeDynamoDb } from "../../support/fake-dynamodb/fake-dynamodb.ts";
 import { CountedMetrics } from "./counted-metrics.ts";
 import { HEART_SETTINGS } from "./heart.ts";
@@ -26,6 +28,8 @@ export interface IntakeOptions {
   readonly tokensPerSecond?: number;
   readonly burst?: number;
   readonly random?: Random;
+  /** A real dialer instead of played sockets. */
+  readonly dial?: Dial;
 }
 
 export const INTAKE_SETTINGS = { ...HEART_SETTINGS, acquireBudgetMs: 2500, fatalParkMs: 900_000 };
@@ -44,6 +48,7 @@ export class Intake<C extends Clock> {
   readonly tokens: TokenBucket;
   readonly dial: SimulatedDial;
   readonly acquirer: Acquirer;
+  readonly lanes: ScriptedLane[] = [];
   /** Thrown instead of making a connection of what was acquired. */
   mistake: Error | undefined;
 
@@ -72,9 +77,13 @@ export class Intake<C extends Clock> {
     const connectionDeps = {
       ...common,
       keeper: this.heartbeater,
-      dial: this.dial.dial,
+      dial: options.dial ?? this.dial.dial,
       dialGate: new DialGate(clock, 50, 1000),
-      lane: (events: ConstructorParameters<typeof ScriptedLane>[0]) => new ScriptedLane(events),
+      lane: (events: LaneEvents, laneOptions: LaneOptions) => {
+        const lane = new ScriptedLane(events, laneOptions);
+        this.lanes.push(lane);
+        return lane;
+      },
       settings: LINE_SETTINGS,
     };
     this.acquirer = new Acquirer({

@@ -5,7 +5,7 @@ import type { Random } from "../../../shared/random.ts";
 import { Connection, type ConnectionSettings, type ConnectionState } from "../../../worker/connection/connection.ts";
 import { DialGate } from "../../../worker/connection/dial-gate.ts";
 import type { Holding } from "../../../worker/lease/holding.ts";
-import type { Lane, LaneEvents } from "../../../worker/messages/lane.ts";
+import type { Lane, LaneEvents, LaneOptions } from "../../../worker/messages/lane.ts";
 import type { WorkerMetric } from "../../../worker/telemetry/metrics.ts";
 import type { VirtualClock } from "../../support/virtual-clock.ts";
 import { Heart } from "./heart.ts";
@@ -40,7 +40,7 @@ export interface LineOptions {
   readonly freeSinceMs?: number;
   readonly dialGate?: (clock: VirtualClock) => DialGate;
   /** A lane of another making; `lane` then is not there. */
-  readonly makeLane?: (events: LaneEvents, heart: Heart) => Lane;
+  readonly makeLane?: (events: LaneEvents, options: LaneOptions, heart: Heart) => Lane;
 }
 
 /** One connection with a real lease (in memory, in virtual time), a peer and a lane that the test plays. */
@@ -71,7 +71,8 @@ export class Line {
         keeper: heart.beats,
         dial: this.dial.dial,
         dialGate: this.dialGate,
-        lane: (events) => options.makeLane?.(events, heart) ?? (this.#lane = new ScriptedLane(events)),
+        lane: (events, laneOptions) =>
+          options.makeLane?.(events, laneOptions, heart) ?? (this.#lane = new ScriptedLane(events, laneOptions)),
         settings: { ...LINE_SETTINGS, ...options.settings },
       },
       held.holding,

@@ -1,10 +1,11 @@
 import type { Checkpoint } from "../../../shared/lease/index.ts";
 import type { MessageRow } from "../../../shared/messages/row.ts";
-import type { Lane, LaneEvents, PushOptions } from "../../../worker/messages/lane.ts";
+import type { Lane, LaneEvents, LaneOptions, PushOptions } from "../../../worker/messages/lane.ts";
 
 /** A lane whose rows become durable when the test says so; without a word, at once. */
 export class ScriptedLane implements Lane {
   readonly events: LaneEvents;
+  readonly options: LaneOptions;
   readonly rows: { readonly row: MessageRow; readonly checkpointed: boolean }[] = [];
   closed = false;
   /** While set, nothing becomes durable and flushes wait. */
@@ -13,8 +14,9 @@ export class ScriptedLane implements Lane {
   #newest: Checkpoint | undefined;
   #waiting: (() => void)[] = [];
 
-  constructor(events: LaneEvents) {
+  constructor(events: LaneEvents, options: LaneOptions) {
     this.events = events;
+    this.options = options;
   }
 
   push(row: MessageRow, { checkpointed = true }: PushOptions = {}): void {

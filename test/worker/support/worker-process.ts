@@ -76,11 +76,8 @@ export class WorkerProcess {
   }
 
   /** The supervised worker's process. */
-  async workerPid(): Promise<number> {
-    return this.#until("the supervised process", () => {
-      const children = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, "utf8").trim();
-      return children === "" ? undefined : Number(children.split(" ")[0]);
-    });
+  workerPid(): Promise<number> {
+    return this.#until("the supervised process", () => childOf(this.pid));
   }
 
   async health(): Promise<{ readonly status: number; readonly body: Record<string, unknown> }> {
@@ -110,10 +107,7 @@ export class WorkerProcess {
   /** Ends it and what it started, whatever state they are in. */
   async destroy(): Promise<void> {
     if (this.#gone) return;
-    const worker = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, "utf8").trim().split(" ")[0];
-    for (const pid of [worker === "" ? undefined : Number(worker), this.pid]) {
-      if (pid !== undefined && alive(pid)) process.kill(pid, "SIGKILL");
-    }
+    for (const pid of [childOf(this.pid), this.pid]) if (pid !== undefined && alive(pid)) process.kill(pid, "SIGKILL");
     await this.exited;
   }
 
@@ -134,4 +128,11 @@ export class WorkerProcess {
       });
     }
   }
+}
+
+/** The only child of a process, as the kernel tells it; undefined when there is none, or the process is gone. */
+function childOf(pid: number): number | undefined {
+  const file = `/proc/${pid}/task/${pid}/children`;
+  const [child = ""] = existsSync(file) ? readFileSync(file, "utf8").split(" ") : [];
+  return child === "" ? undefined : Number(child);
 }

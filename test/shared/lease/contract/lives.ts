@@ -71,7 +71,10 @@ export function livesContract(store: ContractStore): void {
       const second = await take(id, ME, NOW_MS + 5000);
       await release(store.table, { connectionId: id, owner: ME, epoch: second.epoch });
       await stop(store.table, id);
-      assert.equal((await deleteConnection(store.table, id)).kind, "held");
+      assert.equal(
+        (await deleteConnection(store.table, { connectionId: id, nowMs: NOW_MS, skewMs: 1000 })).kind,
+        "held",
+      );
 
       await start(store.table, { connectionId: id, wsUrl: WS_URL });
       const third = await take(id, ME, NOW_MS + 10_000);

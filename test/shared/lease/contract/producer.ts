@@ -100,7 +100,10 @@ export function producerContract(store: ContractStore): void {
       const id = store.newId();
       await tryStart(id);
       await stop(store.table, id);
-      assert.equal((await deleteConnection(store.table, id)).kind, "held");
+      assert.equal(
+        (await deleteConnection(store.table, { connectionId: id, nowMs: NOW_MS, skewMs: 1000 })).kind,
+        "held",
+      );
       assert.equal((await tryStart(id, {})).kind, "held");
     });
 
@@ -147,9 +150,28 @@ export function producerContract(store: ContractStore): void {
       const parked = { lease_expires_at_ms: { N: String(NOW_MS + 600_000) } };
       for (const more of [{}, parked]) {
         const id = await store.put(freeItem(store.newId(), { desired_state: { S: "STOPPED" }, ...more }));
-        assert.deepEqual(await deleteConnection(store.table, id), { kind: "held", value: undefined });
+        assert.deepEqual(await deleteConnection(store.table, { connectionId: id, nowMs: NOW_MS, skewMs: 1000 }), {
+          kind: "held",
+          value: undefined,
+        });
         assert.equal(await store.get(id), undefined);
-        assert.equal((await deleteConnection(store.table, id)).kind, "held", "already gone is success");
+        assert.equal(
+          (await deleteConnection(store.table, { connectionId: id, nowMs: NOW_MS, skewMs: 1000 })).kind,
+          "held",
+          "already gone is success",
+        );
+      }
+    });
+
+    it("removes a stopped connection whose owner died and let its lease expire", async () => {
+      for (const [agoMs, kind] of [
+        [1001, "held"],
+        [1000, "lost"],
+      ] as const) {
+        const expiry = { lease_expires_at_ms: { N: String(NOW_MS - agoMs) }, desired_state: { S: "STOPPED" } };
+        const id = await store.put(heldItem(store.newId(), { owner: OTHER }, expiry));
+        const outcome = await deleteConnection(store.table, { connectionId: id, nowMs: NOW_MS, skewMs: 1000 });
+        assert.equal(outcome.kind, kind);
       }
     });
 
@@ -161,7 +183,9 @@ export function producerContract(store: ContractStore): void {
         [held, "owned"],
       ] as const) {
         const id = await store.put(item);
-        const outcome = await store.unchanged(id, () => deleteConnection(store.table, id));
+        const outcome = await store.unchanged(id, () =>
+          deleteConnection(store.table, { connectionId: id, nowMs: NOW_MS, skewMs: 1000 }),
+        );
         assert.deepEqual(outcome, { kind: "lost", reason, item });
       }
     });

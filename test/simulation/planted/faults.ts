@@ -1,0 +1,195 @@
+import { ConditionalCheckFailedException, type UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
+import { CONNECTION } from "../../../shared/connection/attributes.ts";
+import { Deadline, type Checkpoint } from "../../../shared/lease/index.ts";
+import { Holding } from "../../../worker/lease/holding.ts";
+import { MessageLane } from "../../../worker/messages/lane.ts";
+import { MessageWriter } from "../../../worker/messages/writer.ts";
+import type { Rule } from "../checker/violations.ts";
+import type { SimulationOptions } from "../simulation.ts";
+import type { Fleet } from "../world/fleet.ts";
+import type { Answer } from "../world/store.ts";
+
+/** A mistake that the code could have, and the first rule of the checker that shows it. */
+export interface PlantedFault {
+  readonly name: string;
+  readonly caughtBy: readonly Rule[];
+  readonly options?: Partial<SimulationOptions>;
+  /** Replaces methods of the code under test; the result puts them back. */
+  readonly install?: (fleet: () => Fleet) => () => void;
+}
+
+const HOLDER = "lease_owner = :me AND lease_epoch = :mine";
+
+/** Replaces one method or getter of a class until the returned function is called. */
+function replace<T extends object>(prototype: T, name: keyof T & string, descriptor: PropertyDescriptor): () => void {
+  const original = Object.getOwnPropertyDescriptor(prototype, name);
+  if (original === undefined) throw new Error(`nothing is called ${name}`);
+  Object.defineProperty(prototype, name, { ...original, ...descriptor });
+  return () => void Object.defineProperty(prototype, name, original);
+}
+
+/** Changes the holder's writes: renewals, releases and parks. */
+function onHolderWrites(change: (input: UpdateItemCommandInput, condition: string) => void) {
+  return (operation: string, input: object): object => {
+    const update = input as UpdateItemCommandInput;
+    const condition = update.ConditionExpression ?? "";
+    if (operation === "UpdateItem" && condition.startsWith(HOLDER)) change(update, condition);
+    return input;
+  };
+}
+
+function onAcquires(change: (input: UpdateItemCommandInput) => void) {
+  return (operation: string, input: object): object => {
+    if (operation === "UpdateItem" && isAcquire(input)) change(input as UpdateItemCommandInput);
+    return input;
+  };
+}
+
+function isAcquire(input: object): boolean {
+  return (input as UpdateItemCommandInput).UpdateExpression?.startsWith("SET lease_owner = :me") === true;
+}
+
+function without(input: UpdateItemCommandInput, ...names: string[]): void {
+  const values = { ...input.ExpressionAttributeValues };
+  for (const name of names) Reflect.deleteProperty(values, name);
+  input.ExpressionAttributeValues = values;
+}
+
+function refusal(answer: Answer): ConditionalCheckFailedException | undefined {
+  return "error" in answer && answer.error instanceof ConditionalCheckFailedException ? answer.error : undefined;
+}
+
+export const PLANTED_FAULTS: readonly PlantedFault[] = [
+  {
+    name: "the epoch is missing in a holder's condition",
+    caughtBy: ["unconditional-write"],
+    options: {
+      tampering: {
+        request: onHolderWrites((input, condition) => {
+          input.ConditionExpression = condition.replace(" AND lease_epoch = :mine", "");
+          without(input, ":mine");
+        }),
+      },
+    },
+  },
+  {
+    name: "the deadline starts when the answer arrives",
+    caughtBy: ["deadline-too-late"],
+    install: (fleet) =>
+      replace(Holding.prototype, "extend", {
+        value(this: Holding): void {
+          const task = fleet().tasks.find((candidate) => candidate.task === this.owner);
+          if (task === undefined) throw new Error(`no task is called ${this.owner}`);
+          const { leaseMs, marginMs } = fleet().settings;
+          extend.call(this, Deadline.startingNow(task.worker.clock, leaseMs - marginMs));
+        },
+      }),
+  },
+  {
+    name: "no margin between the deadline and the expiry",
+    caughtBy: ["taken-while-acting", "one-actor"],
+    options: { unchecked: { marginMs: 0 } },
+  },
+  {
+    name: "an unconditional checkpoint",
+    caughtBy: ["unconditional-write"],
+    options: {
+      tampering: {
+        request: onHolderWrites((input, condition) => {
+          if (input.ExpressionAttributeValues?.[":lastSeq"] === undefined || !condition.includes(":expires")) return;
+          delete input.ConditionExpression;
+          without(input, ":me", ":mine");
+        }),
+      },
+    },
+  },
+  {
+    name: "released before everything received is stored",
+    caughtBy: ["message-lost"],
+    install: () => {
+      const undo = [
+        replace(MessageLane.prototype, "flush", { value: () => Promise.resolve(true) }),
+        replace(MessageWriter.prototype, "flushAll", { value: () => Promise.resolve(true) }),
+      ];
+      return () => {
+        for (const one of undo) one();
+      };
+    },
+  },
+  {
+    name: "a renewal is conditional on the expiry before it",
+    caughtBy: ["stops-without-reason"],
+    options: {
+      tampering: {
+        request: onHolderWrites((input, condition) => {
+          if (!condition.includes("lease_expires_at_ms <= :expires")) return;
+          input.ConditionExpression = `${HOLDER} AND lease_expires_at_ms < :expires`;
+        }),
+      },
+    },
+  },
+  {
+    name: "a throttle counts as a loss",
+    caughtBy: ["stops-without-reason"],
+    options: {
+      tampering: {
+        answer: (operation, _input, answer) =>
+          operation === "UpdateItem" &&
+          "error" in answer &&
+          answer.error.name === "ProvisionedThroughputExceededException"
+            ? { error: new ConditionalCheckFailedException({ message: "throttled", $metadata: {} }) }
+            : answer,
+      },
+    },
+  },
+  {
+    name: "a hint counts as ownership",
+    caughtBy: ["one-actor"],
+    options: {
+      tampering: {
+        answer: (_operation, input, answer) => {
+          const item = isAcquire(input) ? refusal(answer)?.Item : undefined;
+          return item === undefined ? answer : { output: { Attributes: item } };
+        },
+      },
+    },
+  },
+  {
+    name: "last_seq runs ahead of what is stored",
+    caughtBy: ["checkpoint-past-gap"],
+    install: () => {
+      const highest = new WeakMap<MessageLane, Checkpoint>();
+      const undo = [
+        replace(MessageLane.prototype, "push", {
+          value(this: MessageLane, ...args: Parameters<MessageLane["push"]>): void {
+            if (args[1]?.checkpointed !== false) highest.set(this, { lastSeq: args[0].seq });
+            push.apply(this, args);
+          },
+        }),
+        replace(MessageLane.prototype, "checkpoint", {
+          get(this: MessageLane): Checkpoint | undefined {
+            return highest.get(this);
+          },
+        }),
+      ];
+      return () => {
+        for (const one of undo) one();
+      };
+    },
+  },
+  {
+    name: "the index is trusted without a look at the item",
+    caughtBy: ["taken-while-acting"],
+    options: {
+      tampering: {
+        request: onAcquires((input) => {
+          input.ConditionExpression = `attribute_exists(${CONNECTION.id}) AND desired_state = :started`;
+          without(input, ":takeable");
+        }),
+      },
+    },
+  },
+];
+
+const { extend } = Holding.prototype;
+const { push } = MessageLane.prototype;

@@ -1,0 +1,17 @@
+import { simulate, type SimulationOptions, type SimulationResult } from "../simulation.ts";
+import type { Fleet } from "../world/fleet.ts";
+import type { PlantedFault } from "./faults.ts";
+
+/** A run with the mistake in the code. Methods are replaced for its time only: nothing else may run beside it. */
+export async function simulateWith(planted: PlantedFault, options: SimulationOptions): Promise<SimulationResult> {
+  let current: Fleet | undefined;
+  const undo = planted.install?.(() => {
+    if (current === undefined) throw new Error("the fleet is not there yet");
+    return current;
+  });
+  try {
+    return await simulate({ ...options, ...planted.options, prepare: (fleet) => (current = fleet) });
+  } finally {
+    undo?.();
+  }
+}
