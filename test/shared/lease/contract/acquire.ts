@@ -63,6 +63,12 @@ export function acquireContract(store: ContractStore): void {
       assert.equal((await tryAcquire(id)).kind, "held");
     });
 
+    it("leaves an item without an expiry to its owner, who may be alive, until the audit mends it", async () => {
+      const id = await store.put(without(heldItem(store.newId(), { owner: OTHER }), "lease_expires_at_ms"));
+      const outcome = await store.unchanged(id, () => tryAcquire(id));
+      assert.equal(outcome.kind === "lost" && outcome.reason, "malformed");
+    });
+
     it("takes an item whose expiry is missing: nothing else could ever end that lease", async () => {
       const id = await store.put(without(freeItem(store.newId()), "lease_expires_at_ms"));
       assert.equal((await tryAcquire(id)).kind, "held");
