@@ -35,8 +35,10 @@ export class ImageRepository {
   /** False as well when there is no repository. @throws what the SDK throws. */
   async has(tag: string): Promise<boolean> {
     try {
-      await this.#client.send(new DescribeImagesCommand({ repositoryName: this.#name, imageIds: [{ imageTag: tag }] }));
-      return true;
+      const { imageDetails } = await this.#client.send(
+        new DescribeImagesCommand({ repositoryName: this.#name, imageIds: [{ imageTag: tag }] }),
+      );
+      return imageDetails?.length === 1;
     } catch (error) {
       if (error instanceof ImageNotFoundException || error instanceof RepositoryNotFoundException) return false;
       throw error;

@@ -82,6 +82,8 @@ export function measure(facts: RunFacts): RunReport {
       unowned: unowned.size,
       fenced: ownership.fenced,
       lateActs: ownership.lateActs.length,
+      unclaimedRows: ownership.unclaimedRows,
+      unclaimedSockets: ownership.unclaimedSockets,
     },
     recoveryMs: { start: whole(startTimes(facts)), ...byKind(recoveries) },
     faults: recoveries.map((recovery) => ({

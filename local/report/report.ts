@@ -11,6 +11,9 @@ export interface OwnershipFigures {
   readonly fenced: number;
   /** Frames sent and rows received outside of the time in which their holding was allowed to act. */
   readonly lateActs: number;
+  /** Rows of an epoch that no journal mentions, and sockets with frames that none does: nobody can judge them. */
+  readonly unclaimedRows: number;
+  readonly unclaimedSockets: number;
 }
 
 export interface FaultReport {
@@ -74,6 +77,7 @@ export function problemsOf(
     [ownership.unowned, "connections were left without an owner"],
     [ownership.doublyOwned, "times two owners acted on one connection"],
     [ownership.lateActs, "times a worker acted outside of its lease"],
+    [ownership.unclaimedRows, "stored rows are of no known owner"],
     [stopMs.late, `stopped connections kept their socket for more than ${stopMs.limit} ms`],
     [unexpectedEnds.length, "tasks ended unasked"],
   ];

@@ -170,11 +170,11 @@ class Demo {
   async #stop(): Promise<RunFacts["stopped"]> {
     const { clock, corpus, fleet, monitor, signal } = this.#session;
     monitor.phase = "stopping connections";
+    monitor.stopping = true;
     const { heartbeatMs, heartbeatJitter } = this.#options.timings;
     const limitMs = maxHeartbeatMs(heartbeatMs, heartbeatJitter) + 1_000 + STOP_SLACK_MS;
     const ids = corpus.transcripts.map(({ connectionId }) => connectionId);
     const stoppedAtMs = await stopAll({ table: fleet.table, clock, signal }, ids, STOPS_PER_SECOND);
-    monitor.started = 0;
     await this.#wait(() => ids.every((id) => this.#sockets.openSockets(id) < 1), 2 * limitMs);
     const closedMs: number[] = [];
     let late = 0;

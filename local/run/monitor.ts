@@ -28,6 +28,8 @@ export class Monitor {
   phase = "starting";
   /** Connections asked for so far. */
   started = 0;
+  /** They are being stopped: one without an owner is no orphan any more. */
+  stopping = false;
   readonly #deps: MonitorDeps;
   readonly #startedAtMs: number;
   #fleet: Fleet | undefined;
@@ -73,7 +75,7 @@ export class Monitor {
       })),
       started: this.started,
       open: [...open.values()].reduce((sum, count) => sum + count, 0),
-      orphans: Math.max(0, this.started - all),
+      orphans: this.stopping ? 0 : Math.max(0, this.started - all),
       sent: last?.sent ?? 0,
       stored: last?.stored ?? 0,
       sentPerSecond: this.#perSecond("sent"),

@@ -28,6 +28,7 @@ export function runUntilStopped(options: StartOptions, deps: RunDeps): Promise<b
     }
     const { fleet, monitor, view } = session;
     monitor.phase = "draining: every connection is given back";
+    monitor.stopping = true;
     const drained = await drainTasks(session);
     const { lost, checked } = audit.result;
     view.say(

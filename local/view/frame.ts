@@ -44,7 +44,7 @@ function faultText({ kind, slot, held, recovered, slowestMs }: FaultSnapshot): s
 }
 
 function lostText({ lost, checked }: Snapshot): string {
-  return lost === undefined ? "lost: not checked yet" : `lost = ${number(lost)} of ${number(checked)} checked`;
+  return lost === undefined ? "lost: audited at the end" : `lost = ${number(lost)} of ${number(checked)} checked`;
 }
 
 function clock(ms: number): string {

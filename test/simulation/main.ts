@@ -24,12 +24,14 @@ let failed = 0;
 let simulatedMs = 0;
 let events = 0;
 const happened = new Tally();
+const handOversMs: number[] = [];
 const startedAtMs = performance.now();
 for (let seed = from; seed < from + seeds; seed++) {
   const result = await simulate({ seed });
   simulatedMs += result.simulatedMs;
   events += result.events;
   happened.addAll(result.tally);
+  if (result.handOverMs !== undefined) handOversMs.push(result.handOverMs);
   if (result.violation === undefined) continue;
   failed++;
   const { rule, connectionId, atMs, text } = result.violation;
@@ -40,11 +42,15 @@ for (let seed = from; seed < from + seeds; seed++) {
     break;
   }
 }
+handOversMs.sort((a, b) => a - b);
+const percentile = (share: number): string =>
+  ((handOversMs[Math.ceil(share * handOversMs.length) - 1] ?? NaN) / 1000).toFixed(2);
 if (tally) for (const [what, n] of [...happened.counts].sort()) console.log(`${String(n).padStart(9)}  ${what}`);
 const seconds = (performance.now() - startedAtMs) / 1000;
 console.log(
   `${failed} failed; ${events} events in ${(simulatedMs / 3_600_000).toFixed(2)} simulated hours took ${seconds.toFixed(1)} s`,
 );
+console.log(`hand-overs in good weather: p50 ${percentile(0.5)} s, p99 ${percentile(0.99)} s of ${handOversMs.length}`);
 process.exitCode = failed === 0 ? 0 : 1;
 
 function whole(text: string): number {

@@ -21,6 +21,8 @@ export interface SimulationResult {
   readonly events: number;
   readonly simulatedMs: number;
   readonly tally: Tally;
+  /** From SIGTERM in good weather until everything is streaming elsewhere. */
+  readonly handOverMs: number | undefined;
   /** The last lines about the connection that went wrong. */
   history(lines: number): string[];
 }
@@ -36,6 +38,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const fleet = new Fleet({
     guardBlind: ranges.guardBlind === true,
     functionsOffsetMs: seeded.between(-ranges.maxOffsetMs, ranges.maxOffsetMs),
+    indexUnitsPerSecond: seeded.pick([1000, 1000, 6]),
     ...options,
     seed,
     environment: { ...drawnEnvironment(seeded), ...options.environment },
@@ -58,6 +61,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     events: scheduler.ran,
     simulatedMs: scheduler.nowMs,
     tally: fleet.tally,
+    handOverMs: fleet.handOverMs,
     history: (lines) => fleet.history.lines(violation?.connectionId, lines),
   };
 }
@@ -85,7 +89,7 @@ async function play(fleet: Fleet, seeded: Seeded, ranges: Ranges, options: Simul
   if (await scheduler.runUntil(endMs, failed)) return;
   fleet.weather.clear();
   fleet.store.db.indexLagMs = 0;
-  await checkRecovery(fleet, seeded.fork("calm"));
+  if (ranges.withoutRecovery !== true) await checkRecovery(fleet, seeded.fork("calm"));
 }
 
 function populate(fleet: Fleet, seeded: Seeded, ranges: Ranges): void {
@@ -114,6 +118,7 @@ function drawnClock(seeded: Seeded, ranges: Ranges): MachineClockSettings {
 
 function drawnEnvironment(seeded: Seeded): Record<string, string> {
   return {
+    ...seeded.pick([{}, {}, { WS_FLEET_MAX_CONNECTIONS: "2", WS_FLEET_TARGET_CONNECTIONS: "1" }]),
     WS_FLEET_WRITER_MAX_ITEMS: seeded.pick(["100", "100", "50000"]),
     WS_FLEET_WRITER_CONCURRENCY: seeded.pick(["1", "2", "8"]),
     WS_FLEET_MAX_CONCURRENT_LEASE_OPS: seeded.pick(["1", "2", "64", "64"]),

@@ -50,6 +50,24 @@ describe("a worker", () => {
     assert.equal(one.queue.visible.length, 1);
   });
 
+  it("gives back too what was acquired at the very moment at which the drain began", async () => {
+    const one = new VirtualWorker();
+    await one.worker.start();
+    await one.put("c-0");
+    let answer: Promise<boolean> | undefined;
+    const record = one.journal.record.bind(one.journal);
+    one.journal.record = (event, holding) => {
+      record(event, holding);
+      // Acquired, and not yet among the connections.
+      if (event === "held") answer = one.worker.drain();
+    };
+    one.queue.hint("c-0");
+    await one.clock.advance(5000);
+    assert.equal(await answer, true);
+    assert.deepEqual([one.lease("c-0").owner, one.lease("c-0").expiresAtMs], [undefined, 0]);
+    assert.equal(one.clock.pendingTimers, 0);
+  });
+
   it("may be drained before it has begun", async () => {
     const one = new VirtualWorker();
     const started = one.worker.start();

@@ -42,7 +42,7 @@ export interface Packaged {
   /** Holds the package, for a later `deploy --package`. */
   readonly folder: string;
   readonly template: Template;
-  remove(): void;
+  readonly remove: () => void;
 }
 
 /** Packages the service, offline. @throws with the framework's own words when it refuses. */

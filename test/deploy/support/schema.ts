@@ -45,7 +45,7 @@ export class ResourceSchemas {
 
   #resource(type: string): ResourceSpec | undefined {
     const found = this.#db.lookup("resource", "cloudFormationType", "equals", type);
-    return found.length === 0 ? undefined : (found.only() as ResourceSpec);
+    return found.length === 0 ? undefined : found.only();
   }
 
   #members(at: string, value: unknown, members: Members): string[] {

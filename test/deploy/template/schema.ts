@@ -32,7 +32,7 @@ export function schemaSuite(template: Template): void {
     });
 
     it("refers only to what it defines", () => {
-      const known = new Set(Object.keys(template.Resources));
+      const known = new Set([...Object.keys(template.Resources), ...Object.keys(template.Parameters ?? {})]);
       const unknown = referencesIn(template.Resources).filter((name) => !name.startsWith("AWS::") && !known.has(name));
       assert.deepEqual(unknown, []);
     });

@@ -87,7 +87,14 @@ describe("the report", () => {
         neverRecovered: 0,
       },
     ]);
-    assert.deepEqual(report.ownership, { doublyOwned: 0, unowned: 0, fenced: 0, lateActs: 0 });
+    assert.deepEqual(report.ownership, {
+      doublyOwned: 0,
+      unowned: 0,
+      fenced: 0,
+      lateActs: 0,
+      unclaimedRows: 0,
+      unclaimedSockets: 0,
+    });
     assert.deepEqual(report.stopMs, { n: 1, p50: 1_500, p99: 1_500, max: 1_500, limit: 8_000, late: 0 });
     assert.deepEqual(report.switchedOff, ["queue"]);
     const text = reportText(report);
@@ -134,6 +141,12 @@ describe("the report", () => {
     assert.equal(report.ownership.doublyOwned, 1);
     assert.match(report.examples[0] ?? "", /acted at once for 13.0 ms/);
     assert.equal(measure(facts({}, handedOver.with(2, { ...handedOver[2]!, t: 10_003 }))).ownership.doublyOwned, 0);
+  });
+
+  it("fails when a row is of nobody that is known", () => {
+    const rows = [{ connectionId: ID, leaseEpoch: 9, receivedAtMs: 1_010_900 }];
+    const report = measure(facts({ audit: { messages, rows, examples: [] } }));
+    assert.deepEqual(report.problems, ["1 stored rows are of no known owner"]);
   });
 
   it("counts what was received outside of a lease", () => {

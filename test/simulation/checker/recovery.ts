@@ -4,44 +4,56 @@ import type { Seeded } from "../engine/seeded.ts";
 import type { Fleet } from "../world/fleet.ts";
 import type { SimUpstream } from "../world/upstream.ts";
 
-/** Until a half-open socket is noticed and dialled anew, or a released connection is open elsewhere. */
+/** Until a half-open socket is noticed (idle timeout and a ping interval), or a back-off is over. */
 const RECONNECT_MS = 20_000;
-/** A graceful hand-over in good weather, from SIGTERM or START to the open socket. */
-const HANDOVER_MS = 12_000;
+/** From the hint to the open socket. */
+const HINT_TO_OPEN_MS = 3000;
+/** Until the orchestrator has started another task and it has asked the store for the time. */
+const REPLACEMENT_MS = 12_000;
 
 /** What must hold again once faults have ended. */
 export async function checkRecovery(fleet: Fleet, seeded: Seeded): Promise<void> {
-  const { scheduler, settings } = fleet;
-  const calmMs = scheduler.nowMs;
+  const { scheduler, settings, violations } = fleet;
+  const failed = (): boolean => violations.first !== undefined;
   fleet.history.add("world", undefined, "--- all faults have ended ---");
-  const { leaseMs, skewMs, sweepMs, maxParkMs, drainBudgetMs } = settings;
-  // The longest of: a drain that was under way, a park, then expiry, skews, a sweep, the way of its hint, a dial.
-  const boundMs = Math.max(drainBudgetMs, maxParkMs) + leaseMs + 3 * skewMs + sweepMs + 3000 + RECONNECT_MS;
-  if (!(await settled(fleet, boundMs))) return;
-  fleet.history.add("world", undefined, `all streaming after ${Math.round(scheduler.nowMs - calmMs)} ms of calm`);
-
-  if (!(await quiet(fleet, 5000))) return;
-  await drainOne(fleet, seeded);
-  if (fleet.violations.first !== undefined) return;
-  await stopOne(fleet, seeded);
-  if (fleet.violations.first !== undefined) return;
-
+  // What was sent in bad weather may arrive long after it, and an acquire among it takes a lease that nobody knows of.
+  await quiet(fleet, Math.max(0, fleet.store.lastArrivalMs - scheduler.nowMs));
+  await settled(fleet, boundMs(fleet));
+  await quiet(fleet, 5000);
+  if (!failed()) await drainOne(fleet, seeded);
+  if (!failed()) await stopOne(fleet, seeded);
   for (const upstream of fleet.upstreams) upstream.stopProducing();
   // Everything that was sent has arrived and its rows are written; checkpoints follow within a heartbeat.
-  if (!(await quiet(fleet, 2 * settings.heartbeatMs + 5000))) return;
-  for (const upstream of fleet.upstreams) checkStored(fleet, upstream);
+  await quiet(fleet, 2 * settings.heartbeatMs + 5000);
+  if (!failed()) for (const upstream of fleet.upstreams) checkStored(fleet, upstream);
 }
 
+/** The longest way back: a park, or a drain that is under way; expiry, skews, a sweep, its hint, a socket. */
+function boundMs({ upstreams, tasks, scheduler, settings }: Fleet): number {
+  const { connectGiveUpMs, drainBudgetMs, hintVisibilityMs, leaseMs, maxParkMs, skewMs, sweepMs } = settings;
+  const troubled = upstreams.some(({ troubledAtMs }) => scheduler.nowMs - troubledAtMs < 2 * connectGiveUpMs);
+  const draining = tasks.some((task) => task.alive && task.draining);
+  const wayMs = leaseMs + 3 * skewMs + sweepMs + hintVisibilityMs + HINT_TO_OPEN_MS;
+  const restMs = Math.max(troubled ? maxParkMs + connectGiveUpMs : 0, draining ? drainBudgetMs : 0);
+  return wayMs + restMs + RECONNECT_MS + REPLACEMENT_MS;
+}
+
+/** SIGTERM in good weather: the stream's hint, which at worst went to the open poll of the task that left. */
 async function drainOne(fleet: Fleet, seeded: Seeded): Promise<void> {
-  const candidates = fleet.tasks.filter((task) => task.alive && !task.draining);
-  if (candidates.length < 2) return;
-  seeded.pick(candidates).sigterm();
-  await settled(fleet, HANDOVER_MS);
+  const running = fleet.tasks.filter((task) => task.alive && !task.draining);
+  if (running.length < 2) return;
+  const startedMs = fleet.scheduler.nowMs;
+  const { hintVisibilityMs, maxConnections, sweepMs } = fleet.settings;
+  const scarce = (running.length - 1) * maxConnections < fleet.upstreams.length;
+  seeded.pick(running).sigterm();
+  const handOverMs = HINT_TO_OPEN_MS + hintVisibilityMs;
+  await settled(fleet, handOverMs + (scarce ? REPLACEMENT_MS + hintVisibilityMs + sweepMs : 0));
+  fleet.handOverMs = fleet.scheduler.nowMs - startedMs;
 }
 
 async function stopOne(fleet: Fleet, seeded: Seeded): Promise<void> {
   const upstream = seeded.pick(fleet.upstreams);
-  const { heartbeatMs, heartbeatJitter, closeGraceMs } = fleet.settings;
+  const { heartbeatMs, heartbeatJitter, closeGraceMs, hintVisibilityMs } = fleet.settings;
   fleet.stop(upstream.connectionId);
   // One longest heartbeat, a second, and the close itself.
   if (!(await quiet(fleet, heartbeatMs * (1 + heartbeatJitter) + 1000 + closeGraceMs))) return;
@@ -50,7 +62,7 @@ async function stopOne(fleet: Fleet, seeded: Seeded): Promise<void> {
     return;
   }
   fleet.start(upstream.connectionId);
-  await settled(fleet, HANDOVER_MS);
+  await settled(fleet, HINT_TO_OPEN_MS + hintVisibilityMs);
 }
 
 /** Waits until every connection is as its producer wants it. */

@@ -50,6 +50,11 @@ export class Stored {
     return rows;
   }
 
+  /** The next life of the id begins without a checkpoint. */
+  deleted(connectionId: string): void {
+    this.#covered.delete(connectionId);
+  }
+
   /** The item claims that everything up to `lastSeq` is stored. */
   checkpointed(connectionId: string, lastSeq: bigint): void {
     const upstream = this.#upstream(connectionId);

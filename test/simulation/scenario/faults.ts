@@ -36,6 +36,8 @@ export type FaultName =
   | "wall-step"
   | "stray-hints"
   | "stop-start"
+  | "recreate"
+  | "suspend"
   | "new-settings";
 
 export interface FaultContext {
@@ -93,6 +95,7 @@ function frozen(context: FaultContext, task: SimTask, machine: boolean): void {
     },
     () => {
       context.fleet.history.add(task.task, undefined, "thaws");
+      task.machine.resume();
       for (const process of processes) process.thaw();
     },
   );
@@ -172,6 +175,10 @@ const ON_TASKS: Partial<Record<FaultName, WithTask>> = {
       },
       () => context.fleet.weather.setLocal(task.task, undefined),
     ),
+  suspend: (context, task) => {
+    frozen(context, task, true);
+    task.machine.suspend();
+  },
   "wall-step": ({ fleet, seeded }, task) => {
     const ms = Math.round(seeded.pick([-1, 1]) * seeded.pick([500, 5000, 30_000, 3_600_000]) * seeded.between(0.5, 1));
     fleet.history.add(task.task, undefined, `wall clock steps by ${ms} ms`);
@@ -239,6 +246,7 @@ const ON_UPSTREAMS: Partial<Record<FaultName, WithUpstream>> = {
       () => context.fleet.stop(connectionId),
       () => context.fleet.start(connectionId),
     ),
+  recreate: ({ fleet }, { connectionId }) => fleet.recreate(connectionId),
   "new-settings": ({ fleet, seeded }, { connectionId }) => fleet.start(connectionId, seeded.int(1, 9)),
 };
 

@@ -13,10 +13,13 @@ export interface Ranges {
   readonly faults: Readonly<Partial<Record<FaultName, number>>>;
   readonly tasks: readonly [number, number];
   readonly connections: readonly [number, number];
+  /** No worker can find its own clock wrong. */
   readonly guardBlind?: boolean;
+  /** Only what holds at every step is checked: with these clocks a fleet may rightly take nothing. */
+  readonly withoutRecovery?: boolean;
 }
 
-const ALL_FAULTS: Readonly<Record<FaultName, number>> = {
+const ALL_FAULTS: Readonly<Partial<Record<FaultName, number>>> = {
   crash: 3,
   "crash-at-step": 4,
   "host-lost": 2,
@@ -45,6 +48,7 @@ const ALL_FAULTS: Readonly<Record<FaultName, number>> = {
   "wall-step": 1,
   "stray-hints": 3,
   "stop-start": 2,
+  recreate: 1,
   "new-settings": 1,
 };
 
@@ -58,4 +62,40 @@ export const STATED: Ranges = {
   faults: ALL_FAULTS,
   tasks: [2, 4],
   connections: [2, 5],
+};
+
+/** The same limits, with the fault kinds that bring a lease to its very end while somebody else asks for it. */
+export const AT_THE_DEADLINE: Ranges = {
+  ...STATED,
+  name: "at-the-deadline",
+  meanFaultMs: 3000,
+  faults: {
+    freeze: 3,
+    "freeze-at-step": 3,
+    "task-cut-off": 4,
+    "task-weather": 4,
+    "stray-hints": 5,
+    "stop-start": 1,
+  },
+  tasks: [2, 3],
+  connections: [1, 3],
+};
+
+/** Clocks that differ by more than skew and margin together, and nothing that could tell: here it must break. */
+export const BEYOND_SKEW: Ranges = { ...AT_THE_DEADLINE, name: "beyond-skew", maxOffsetMs: 3500, guardBlind: true };
+
+/** The same clocks, but answers of the store carry its time: no worker that is proven wrong takes anything. */
+export const BEYOND_SKEW_GUARDED: Ranges = {
+  ...AT_THE_DEADLINE,
+  name: "beyond-skew-guarded",
+  maxOffsetMs: 3500,
+  withoutRecovery: true,
+};
+
+/** Machines that are suspended, so that the monotonic clock which carries the anchored time stands still. */
+export const SUSPENDED: Ranges = {
+  ...AT_THE_DEADLINE,
+  name: "suspended",
+  faults: { ...AT_THE_DEADLINE.faults, suspend: 5 },
+  withoutRecovery: true,
 };

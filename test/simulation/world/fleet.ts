@@ -1,9 +1,10 @@
 import path from "node:path";
 import type { UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 import { readServerlessFile } from "../../../local/serverless-file.ts";
+import { sleep, type Clock } from "../../../shared/clock.ts";
 import { CONNECTION } from "../../../shared/connection/attributes.ts";
 import type { RawItem } from "../../../shared/connection/item.ts";
-import { start, stop, type LeaseTable } from "../../../shared/lease/index.ts";
+import { deleteConnection, start, stop, type LeaseTable } from "../../../shared/lease/index.ts";
 import { workerSettings, type WorkerSettings } from "../../../worker/settings.ts";
 import { LeaseWrites } from "../checker/lease-writes.ts";
 import { Ownership } from "../checker/ownership.ts";
@@ -96,10 +97,13 @@ export class Fleet implements StoreObserver {
   readonly #upstreams = new Map<string, SimUpstream>();
   readonly #controlPlane: ControlPlane;
   readonly #producer: LeaseTable;
+  readonly #producerClock: Clock;
   readonly #wishes = new Map<string, Promise<void>>();
   #producing = 0;
   /** Times at which connections were or became STOPPED, and STARTED again. */
   readonly #stoppedUntilMs = new Map<string, number>();
+  /** How long the hand-over in good weather took. */
+  handOverMs: number | undefined;
   /** Called when a task is over. */
   onTaskStopped: (task: SimTask) => void = () => undefined;
 
@@ -140,6 +144,7 @@ export class Fleet implements StoreObserver {
     });
     const machine = new Machine(this.scheduler, { offsetMs: 0, rate: 1, monotonicMs: 0 });
     const process = new SimProcess(PRODUCER, this.scheduler, machine, this.seeded.fork("producer"));
+    this.#producerClock = process.clock;
     const limits = { attempts: 10, attemptTimeoutMs: 1000 };
     this.#producer = {
       client: this.store.client({ process, place: PRODUCER, task: undefined, ...limits }),
@@ -201,6 +206,18 @@ export class Fleet implements StoreObserver {
 
   stop(connectionId: string): void {
     this.#produce(connectionId, "STOP", () => stop(this.#producer, connectionId));
+  }
+
+  /** Deleted as soon as nobody holds it, and created again. */
+  recreate(connectionId: string): void {
+    this.stop(connectionId);
+    this.#produce(connectionId, "DELETE", async () => {
+      const deleted = await deleteConnection(this.#producer, connectionId);
+      // Held still: asked again by and by.
+      if (deleted.kind === "lost") await sleep(this.#producerClock, 500);
+      return { kind: deleted.kind === "held" ? "held" : "unknown" };
+    });
+    this.start(connectionId);
   }
 
   /** The producer has nothing under way. */
@@ -270,6 +287,7 @@ export class Fleet implements StoreObserver {
     this.history.add(applying?.writer.process ?? "store", id, describe(NewImage));
     this.#leaseWrites.changed(record, applying?.writer, request);
     this.ownership.itemChanged(id, NewImage);
+    if (NewImage === undefined) this.stored.deleted(id);
     const stopped = [OldImage, NewImage].some((image) => image?.[CONNECTION.desiredState]?.S === "STOPPED");
     if (stopped) this.#stoppedUntilMs.set(id, this.scheduler.nowMs);
     const lastSeq = NewImage?.[CONNECTION.lastSeq]?.N;

@@ -73,6 +73,8 @@ export class SimStore {
   readonly db: FakeDynamoDb;
   /** The request whose effect is just happening, for listeners of the table's stream. */
   applying: { writer: Writer; operation: string; input: object } | undefined;
+  /** When the last request that is on its way will arrive, as far as any was sent. */
+  lastArrivalMs = 0;
   readonly #deps: SimStoreDeps;
   #fault: Fault | undefined;
 
@@ -160,6 +162,7 @@ export class SimStore {
         const thereMs = seeded.chance(climate.late)
           ? seeded.between(...climate.lateMs)
           : seeded.skewed(...climate.latencyMs);
+        this.lastArrivalMs = Math.max(this.lastArrivalMs, scheduler.nowMs + thereMs);
         scheduler.in(thereMs, () => {
           const dateMs = Math.floor((TRUE_EPOCH_MS + scheduler.nowMs) / 1000) * 1000;
           void this.#apply(options, seeded, request).then((applied) => {

@@ -164,6 +164,23 @@ describe("a connection", () => {
     assert.equal(line.state, "lost");
   });
 
+  it("does not dial when its turn comes only after the deadline, and gives the place to the next", async () => {
+    const line = await Line.start({
+      dialGate: (clock) => {
+        const gate = new DialGate(clock, 1, 1000);
+        gate.enter(() => undefined);
+        return gate;
+      },
+    });
+    let next = 0;
+    line.dialGate.enter(() => next++);
+    line.clock.stepWall(leaseMs);
+    line.dialGate.leave();
+    assert.equal(line.dial.sockets.length, 0);
+    assert.equal(next, 1);
+    assert.equal(line.state, "lost");
+  });
+
   it("does not become a stream when the handshake ends after the deadline", async () => {
     const line = await Line.start();
     line.clock.stepWall(leaseMs);

@@ -73,11 +73,13 @@ describe("the worker's own look for orphans", () => {
     assert.equal(queriesAtMs.length >= 1, true);
   });
 
-  it("takes no more than there are slots", async () => {
-    const { intake, acquired } = await finding(40, { maxConnections: 3 });
-    await intake.clock.advance(LONGEST_QUIET_MS);
+  it("takes no more than there are slots, and spends tokens on no more", async () => {
+    const { intake, acquired } = await finding(40, { maxConnections: 3, tokensPerSecond: 1, burst: 20 });
+    await intake.clock.advanceUntil(() => acquired.length > 0, LONGEST_QUIET_MS);
+    await intake.clock.settle();
     assert.equal(intake.connections.size, 3);
     assert.equal(acquired.length, 3);
+    assert.equal(intake.tokens.available(), 17);
   });
 
   it("does not even ask at capacity, and asks again when there is a slot", async () => {
