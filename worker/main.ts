@@ -46,14 +46,22 @@ async function main(): Promise<void> {
     () => anchored.nowMs(),
     (date) => clockGuard.observe(date),
   );
-  const usage: DynamoDbUsage = { requests: 0, readUnits: 0, writeUnits: 0 };
-  countUsage(leaseClient, usage);
-  countUsage(messageClient, usage);
+  const leaseUsage = noUsage();
+  const messageUsage = noUsage();
+  countUsage(leaseClient, leaseUsage);
+  countUsage(messageClient, messageUsage);
 
   const journal = settings.journalFile === "" ? undefined : new FileJournal(settings.journalFile, clock);
   const recordUsage = (): void => {
     const { user, system } = process.cpuUsage();
-    journal?.recordUsage({ ...usage, rssBytes: process.memoryUsage.rss(), cpuMs: (user + system) / 1000 });
+    journal?.recordUsage({
+      requests: leaseUsage.requests + messageUsage.requests,
+      readUnits: leaseUsage.readUnits + messageUsage.readUnits,
+      writeUnits: leaseUsage.writeUnits + messageUsage.writeUnits,
+      leaseWriteUnits: leaseUsage.writeUnits,
+      rssBytes: process.memoryUsage.rss(),
+      cpuMs: (user + system) / 1000,
+    });
   };
   const usageTimer = setInterval(recordUsage, USAGE_MS);
 
@@ -100,8 +108,13 @@ async function main(): Promise<void> {
 
   const health = new HealthServer(() => worker.health());
   const port = await health.listen(settings.healthPort);
+  logger.info({ health_port: port }, "worker starting");
   await worker.start();
   logger.info({ health_port: port, max_connections: settings.maxConnections }, "worker started");
+}
+
+function noUsage(): DynamoDbUsage {
+  return { requests: 0, readUnits: 0, writeUnits: 0 };
 }
 
 function settingsOrExit(): WorkerSettings {

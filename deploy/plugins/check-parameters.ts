@@ -14,7 +14,9 @@ export default class CheckParameters implements Plugin {
     this.hooks = {
       "after:aws:package:finalize:mergeCustomProviderResources": () => {
         const problems = parameterProblems(serverless.service.provider.compiledCloudFormationTemplate);
-        if (problems.length > 0) throw new Error(`parameters refused:\n${problems.map((p) => `  - ${p}`).join("\n")}`);
+        if (problems.length === 0) return;
+        const list = problems.map((problem) => `  - ${problem}`).join("\n");
+        throw new serverless.classes.Error(`parameters refused:\n${list}`, "WS_FLEET_PARAMETERS");
       },
     };
   }

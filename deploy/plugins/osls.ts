@@ -30,6 +30,8 @@ export interface Serverless {
     readonly provider: { readonly compiledCloudFormationTemplate: Template };
   };
   readonly pluginManager: { readonly plugins: readonly object[] };
+  /** `Error` is shown to people without a stack. */
+  readonly classes: { readonly Error: new (message: string, code: string) => Error };
   getProvider(name: "aws"): Provider;
 }
 

@@ -35,7 +35,12 @@ export default class WorkerImage implements Plugin {
     if (wanted === undefined) return;
     const deps = { repository: await this.#repository(), docker: dockerCommand(process.env), log: this.#log };
     const folder = this.#serverless.serviceDir;
-    await provideImage(deps, { folder, wanted, offered: imageTag(folder), name: this.#repositoryName });
+    try {
+      await provideImage(deps, { folder, wanted, offered: imageTag(folder), name: this.#repositoryName });
+    } catch (error) {
+      if (!(error instanceof NoImageError)) throw error;
+      throw new this.#serverless.classes.Error(error.message, "WS_FLEET_WORKER_IMAGE");
+    }
   }
 
   async #remove(): Promise<void> {
@@ -57,6 +62,11 @@ export default class WorkerImage implements Plugin {
   }
 }
 
+/** There is no image to deploy, and the message says what to do about it. Nothing was created. */
+export class NoImageError extends Error {
+  override readonly name = "NoImageError";
+}
+
 export interface ProvideDeps {
   readonly repository: Pick<ImageRepository, "has" | "ensure" | "login">;
   readonly docker: Docker;
@@ -72,7 +82,7 @@ export interface ProvideRequest {
   readonly name: string;
 }
 
-/** @throws before anything was created when the image is neither in ECR nor can be built here. */
+/** @throws {NoImageError} when the image is neither in ECR nor can be built here. */
 export async function provideImage({ repository, docker, log }: ProvideDeps, request: ProvideRequest): Promise<void> {
   const { folder, name, offered, wanted } = request;
   if (await repository.has(wanted)) {
@@ -80,11 +90,13 @@ export async function provideImage({ repository, docker, log }: ProvideDeps, req
     return;
   }
   if (offered !== wanted) {
-    throw new Error(`the package was made for the image ${wanted}, but the sources are now ${offered}: package again`);
+    throw new NoImageError(
+      `the package was made for the image ${wanted}, but the sources are now ${offered}: package again`,
+    );
   }
   const problem = await docker.problem();
   if (problem !== undefined) {
-    throw new Error(
+    throw new NoImageError(
       `the worker's image cannot be built: ${problem}\n` +
         'Nothing was deployed. Start a Docker engine with BuildKit, or give an image: --param="workerImage=…"',
     );

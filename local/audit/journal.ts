@@ -23,12 +23,14 @@ export interface UsageLine {
   readonly requests: number;
   readonly readUnits: number;
   readonly writeUnits: number;
+  /** The share of lease operations. */
+  readonly leaseWriteUnits: number;
   readonly rssBytes: number;
   /** Processor time, user and system. */
   readonly cpuMs: number;
 }
 
-const USAGE_FIELDS = ["t", "requests", "readUnits", "writeUnits", "rssBytes", "cpuMs"] as const;
+const USAGE_FIELDS = ["t", "requests", "readUnits", "writeUnits", "leaseWriteUnits", "rssBytes", "cpuMs"] as const;
 
 /** What a journal holds, each kind in the order in which it was written. */
 export interface Journal {

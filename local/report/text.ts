@@ -30,8 +30,8 @@ export function reportText(report: RunReport): string {
     row("STOP → socket closed", stopMs),
     `  (${report.startsPerSecond} STARTs were written per second; recovery: from the fault to the next owner's open socket)`,
     "",
-    `  DynamoDB      ${usage.dynamodbRequests} requests, ${usage.writeUnits} write units, ${usage.readUnits} read units for each connection and minute`,
-    `                (the workers' own, over ${usage.secondsMeasured} s, storing of messages included)`,
+    `  DynamoDB      ${usage.dynamodbRequests} requests, ${usage.writeUnits} write units (${usage.leaseWriteUnits} for leases), ${usage.readUnits} read units for each connection and minute`,
+    `                (the workers' own, over ${usage.secondsMeasured} s; the rest of the write units stores the messages)`,
     ...report.workerProcesses.map(
       ({ rssMb, cpuPercent, restarts }, at) =>
         `  worker ${at + 1}      ${rssMb} MB, ${cpuPercent} % of a core, replaced ${restarts} ${restarts === 1 ? "time" : "times"}`,

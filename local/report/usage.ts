@@ -11,6 +11,8 @@ export interface ProcessUsage {
 export interface PerConnectionMinute {
   readonly dynamodbRequests: number;
   readonly writeUnits: number;
+  /** Of these, what keeping the leases took; the rest is the messages'. */
+  readonly leaseWriteUnits: number;
   readonly readUnits: number;
 }
 
@@ -27,6 +29,8 @@ export interface Window {
   readonly toMs: number;
 }
 
+type CounterField = "requests" | "writeUnits" | "leaseWriteUnits" | "readUnits";
+
 /** What the workers used within the window, for each connection and minute. */
 export function perConnectionMinute(
   processes: readonly ProcessUsage[],
@@ -35,12 +39,13 @@ export function perConnectionMinute(
 ): PerConnectionMinute {
   const connectionMinutes = (connections * (toMs - fromMs)) / 60_000;
   if (!(connectionMinutes > 0)) throw new RangeError("the window must have connections and a length");
-  const used = (field: "requests" | "writeUnits" | "readUnits"): number =>
+  const used = (field: CounterField): number =>
     processes.reduce((sum, { usage }) => sum + at(usage, field, toMs) - at(usage, field, fromMs), 0) /
     connectionMinutes;
   return {
     dynamodbRequests: rounded(used("requests")),
     writeUnits: rounded(used("writeUnits")),
+    leaseWriteUnits: rounded(used("leaseWriteUnits")),
     readUnits: rounded(used("readUnits")),
   };
 }
@@ -72,7 +77,7 @@ export function workerProcesses(
 }
 
 /** A counter at that time, between the two lines around it on a straight line; a dead process keeps its last value. */
-function at(usage: readonly UsageLine[], field: "requests" | "writeUnits" | "readUnits", timeMs: number): number {
+function at(usage: readonly UsageLine[], field: CounterField, timeMs: number): number {
   const next = usage.find(({ t }) => t > timeMs);
   const before = usage.findLast(({ t }) => t <= timeMs);
   if (before === undefined) return 0;

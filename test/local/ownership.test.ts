@@ -175,7 +175,15 @@ describe("the journal", () => {
     line("a", 1, 2, "open", { localPort: 40_001 }),
     line("a", 1, 3, "released"),
   ];
-  const usage = { t: 2.5, requests: 7, readUnits: 0.5, writeUnits: 12, rssBytes: 90_000_000, cpuMs: 850.5 };
+  const usage = {
+    t: 2.5,
+    requests: 7,
+    readUnits: 0.5,
+    writeUnits: 12,
+    leaseWriteUnits: 3,
+    rssBytes: 90_000_000,
+    cpuMs: 850.5,
+  };
   const written = [...whole.slice(0, 2), { ...usage, event: "usage" }, whole[2]!];
   const text = written.map((one) => `${JSON.stringify(one)}\n`).join("");
 

@@ -109,6 +109,7 @@ describe("usage", () => {
     requests,
     readUnits: requests / 10,
     writeUnits: 3 * requests,
+    leaseWriteUnits: requests,
     rssBytes: rssMb * 2 ** 20,
     cpuMs,
   });
@@ -127,6 +128,7 @@ describe("usage", () => {
     assert.deepEqual(perConnectionMinute(all, 10, window), {
       dynamodbRequests: 100.67,
       writeUnits: 302,
+      leaseWriteUnits: 100.67,
       readUnits: 10.07,
     });
     assert.throws(() => perConnectionMinute(all, 10, { fromMs: 5, toMs: 5 }), /window/);

@@ -81,7 +81,7 @@ export class WorkerProcess {
   }
 
   async health(): Promise<{ readonly status: number; readonly body: Record<string, unknown> }> {
-    const { health_port: port } = await this.said("worker started");
+    const { health_port: port } = await this.said("worker starting");
     const response = await fetch(`http://127.0.0.1:${String(port)}/health`);
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   }
