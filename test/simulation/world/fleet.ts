@@ -212,7 +212,11 @@ export class Fleet implements StoreObserver {
   recreate(connectionId: string): void {
     this.stop(connectionId);
     this.#produce(connectionId, "DELETE", async () => {
-      const deleted = await deleteConnection(this.#producer, connectionId);
+      const deleted = await deleteConnection(this.#producer, {
+        connectionId,
+        nowMs: this.#producerClock.wallMs(),
+        skewMs: 1000,
+      });
       // Held still: asked again by and by.
       if (deleted.kind === "lost") await sleep(this.#producerClock, 500);
       return { kind: deleted.kind === "held" ? "held" : "unknown" };
