@@ -117,6 +117,20 @@ describe("a worker", () => {
     assert.deepEqual(one.stored, ["received before the loss"]);
   });
 
+  it("begins when the store has answered, not before: nobody has compared its clock", async () => {
+    const one = new VirtualWorker();
+    await one.put("c-0");
+    one.breakStore("lease");
+    void one.worker.start();
+    one.queue.hint("c-0");
+    await one.clock.advance(60_000);
+    assert.equal(one.queue.openPolls, 0);
+    assert.equal(one.queue.visible.length, 1);
+    assert.equal(one.worker.health().healthy, true);
+    one.breakStore(undefined);
+    await one.clock.advanceUntil(() => one.worker.health()["connections"] === 1, 5000);
+  });
+
   it("stays healthy through an outage of the store, and is there again afterwards", async () => {
     const one = new VirtualWorker();
     await one.worker.start();

@@ -26,7 +26,7 @@ describe("an upstream that leaves its part of the protocol undone", () => {
     assert.equal(end.code, undefined);
     await until("the connection is closed", () => peer.ended);
     const opcodes = peer.opcodes();
-    assert.ok(opcodes.length >= 3 && opcodes.every((opcode) => opcode === OPCODE.ping), String(opcodes));
+    assert.ok(opcodes.length >= 1 && opcodes.every((opcode) => opcode === OPCODE.ping), String(opcodes));
   });
 
   it("is kept while anything is heard from it, be it a ping", async () => {

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { after, before, describe, it } from "node:test";
 import { WebSocketServer, type WebSocket } from "ws";
+import { readJournal } from "../../../local/audit/journal.ts";
 import { until } from "../../local/stack/until.ts";
 import { Fleet } from "../support/fleet.ts";
 
@@ -65,6 +66,8 @@ describe("a worker that is asked to end", () => {
         one.journal().flatMap(({ event }) => (event === "renewed" || event === "usage" ? [] : [event])),
         ["held", "open", "closed", "released"],
       );
+      const { usage } = await readJournal(one.journalFile);
+      assert.ok((usage.at(-1)?.writeUnits ?? 0) > 0, "the audit reads what the process used");
       assert.equal(one.errorOutput, "");
     });
   }

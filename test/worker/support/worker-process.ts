@@ -30,13 +30,13 @@ const LIMIT_MS = 60_000;
 export class WorkerProcess {
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
   readonly #child: ChildProcess;
-  readonly #journalFile: string;
+  readonly journalFile: string;
   #stdout = "";
   #stderr = "";
   #gone = false;
 
   constructor({ entry, environment, journalFile }: ProcessOptions) {
-    this.#journalFile = journalFile;
+    this.journalFile = journalFile;
     const args = ["--disable-warning=ExperimentalWarning", entry];
     this.#child = spawn(process.execPath, args, {
       env: { ...environment, WS_FLEET_JOURNAL_FILE: journalFile },
@@ -92,8 +92,8 @@ export class WorkerProcess {
   }
 
   journal(event?: string): JournalLine[] {
-    if (!existsSync(this.#journalFile)) return [];
-    return readFileSync(this.#journalFile, "utf8")
+    if (!existsSync(this.journalFile)) return [];
+    return readFileSync(this.journalFile, "utf8")
       .split("\n")
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line) as JournalLine)
