@@ -129,7 +129,13 @@ function settingsOrExit(): WorkerSettings {
 
 function metricSink(settings: WorkerSettings, owner: string): MetricSink {
   if (settings.metricsUrl !== "") return new HttpSink(settings.metricsUrl, owner, 2000);
-  return new CloudWatchSink(new CloudWatchClient({ maxAttempts: 2 }), settings.serviceName);
+  return new CloudWatchSink(
+    new CloudWatchClient({
+      maxAttempts: 2,
+      requestHandler: { requestTimeout: 5000, throwOnRequestTimeout: true, connectionTimeout: 5000 },
+    }),
+    settings.serviceName,
+  );
 }
 
 main().catch((error: unknown) => {

@@ -144,7 +144,8 @@ export class Worker {
    * Gives everything back: no new poll, acquires under way finished or undone, all connections closed, flushed and
    * released side by side while they are still renewed. Calling it again changes nothing.
    *
-   * @returns true when every lease was given back within the budget.
+   * @returns true when every lease was given back, and every message stored, within the budget; false asks the supervisor
+   * to free whatever is still under this task's name.
    */
   drain(): Promise<boolean> {
     this.#draining ??= this.#drain();
@@ -181,9 +182,11 @@ export class Worker {
     await this.#writer.stop(budget.signal);
     cancelBudget();
     await this.#reporter.stop();
+    const unresolved = this.#acquirer.mayHaveLeftLeases();
     if (left > 0) logger.error({ connections: left }, "drain budget is over: leases are left to expire");
+    else if (unresolved) logger.warn({}, "drained, but an acquire without a known outcome may have left a lease");
     else if (stored) logger.info({}, "drained");
-    return left === 0 && stored;
+    return left === 0 && stored && !unresolved;
   }
 
   async #giveAllBack(): Promise<void> {

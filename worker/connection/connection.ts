@@ -9,7 +9,6 @@ import {
 } from "../../shared/connection/item.ts";
 import type { Checkpoint, Lost } from "../../shared/lease/index.ts";
 import { errorFields, type Logger } from "../../shared/logger.ts";
-import { unpositionedPartition, unpositionedSeq } from "../../shared/messages/row.ts";
 import { fullJitter, jittered, type Random } from "../../shared/random.ts";
 import type { Holding } from "../lease/holding.ts";
 import type { OwnershipJournal } from "../lease/journal.ts";
@@ -18,7 +17,7 @@ import type { Lane, LaneEvents, LaneOptions } from "../messages/lane.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { describeEnd, verdictOf, type SocketEnd, type Verdict } from "./close-codes.ts";
 import type { DialGate } from "./dial-gate.ts";
-import { PositionReader } from "./position.ts";
+import { Inbox } from "./inbox.ts";
 import type { Dial, UpstreamSocket } from "./socket.ts";
 import { targetUrl } from "./target.ts";
 
@@ -70,11 +69,11 @@ export class Connection implements KeepEvents {
   readonly #deps: ConnectionDeps;
   readonly #log: Record<string, string>;
   readonly #lane: Lane;
+  readonly #inbox: Inbox;
   readonly #freeSinceMs: number | undefined;
   #resolveEnded: () => void = () => undefined;
   #item: ConnectionItem;
   #raw: RawItem;
-  #reader: PositionReader | undefined;
   #state: ConnectionState = "connecting";
   #socket: UpstreamSocket | undefined;
   #socketGone: (() => void) | undefined;
@@ -86,11 +85,6 @@ export class Connection implements KeepEvents {
   #attempt = 0;
   #troubledSinceMs: number;
   #cancelWait: Cancel | undefined;
-  /** Highest position taken into the lane, or stored by an earlier owner. */
-  #lastReceived: bigint | undefined;
-  #lastCursor: string | undefined;
-  #count = 0n;
-  #sideCount = 0n;
 
   /** @param freeSinceMs when the connection became free (wall ms), as far as the hint knew. */
   constructor(deps: ConnectionDeps, holding: Holding, raw: RawItem, item: ConnectionItem, freeSinceMs?: number) {
@@ -99,8 +93,6 @@ export class Connection implements KeepEvents {
     this.#raw = raw;
     this.#item = item;
     this.#freeSinceMs = freeSinceMs;
-    this.#lastReceived = item.kind === "positioned" ? item.lastSeq : undefined;
-    this.#lastCursor = item.lastCursor;
     this.#troubledSinceMs = deps.clock.monotonicMs();
     this.#log = { connection_id: holding.connectionId, epoch: holding.epoch.toString() };
     this.ended = new Promise((resolve) => {
@@ -112,6 +104,10 @@ export class Connection implements KeepEvents {
     };
     // Where nothing is replayed, a kill may cost the newest messages, but must leave no hole behind stored ones.
     this.#lane = deps.lane(events, { inOrder: item.kind === "unpositioned" });
+    const onRegression = (last: bigint, seq: bigint): void =>
+      void this.#park(`position fell from ${last} to ${seq}`, this.#fatalParkMs());
+    const { anchored, metrics } = deps;
+    this.#inbox = new Inbox({ anchored, metrics, lane: this.#lane, onRegression }, holding, item);
   }
 
   get state(): ConnectionState {
@@ -204,9 +200,9 @@ export class Connection implements KeepEvents {
       inGate = false;
     };
     // Not with the new settings: until its end, the old socket is read by the old ones.
-    this.#reader = readerOf(this.#item);
+    this.#inbox.readBy(this.#item);
     try {
-      const url = targetUrl(this.#item, { lastSeq: this.#lastReceived, lastCursor: this.#lastCursor });
+      const url = targetUrl(this.#item, this.#inbox.resumePoint);
       const socket: UpstreamSocket = this.#deps.dial(
         url,
         {
@@ -325,58 +321,7 @@ export class Connection implements KeepEvents {
 
   #received(payload: string | Uint8Array): void {
     if (!this.#mayAct()) return;
-    if (this.#item.kind === "positioned") this.#receivedPositioned(payload);
-    else this.#receivedUnpositioned(payload);
-  }
-
-  #receivedPositioned(payload: string | Uint8Array): void {
-    const { anchored, metrics } = this.#deps;
-    const seq = typeof payload === "string" ? this.#reader?.sequence(payload) : undefined;
-    if (seq === undefined) {
-      metrics.count("MessagesWithoutPosition");
-      this.#sideCount++;
-      this.#lane.push(
-        {
-          connectionId: unpositionedPartition(this.holding.connectionId),
-          seq: unpositionedSeq(this.holding.epoch, this.#sideCount),
-          payload,
-          receivedAtMs: anchored.nowMs(),
-          epoch: this.holding.epoch,
-        },
-        { checkpointed: false },
-      );
-      return;
-    }
-    if (this.#lastReceived !== undefined && seq <= this.#lastReceived) {
-      metrics.count("MessagesRepeated");
-      // A resume may be inclusive. Anything lower would overwrite what is stored under another numbering.
-      if (seq < this.#lastReceived) {
-        void this.#park(`position fell from ${this.#lastReceived} to ${seq}`, this.#fatalParkMs());
-      }
-      return;
-    }
-    this.#lastReceived = seq;
-    this.#lane.push({
-      connectionId: this.holding.connectionId,
-      seq,
-      payload,
-      receivedAtMs: anchored.nowMs(),
-      epoch: this.holding.epoch,
-    });
-  }
-
-  #receivedUnpositioned(payload: string | Uint8Array): void {
-    const cursor = typeof payload === "string" ? this.#reader?.cursor(payload) : undefined;
-    if (cursor !== undefined) this.#lastCursor = cursor;
-    this.#count++;
-    this.#lane.push({
-      connectionId: this.holding.connectionId,
-      seq: unpositionedSeq(this.holding.epoch, this.#count),
-      payload,
-      receivedAtMs: this.#deps.anchored.nowMs(),
-      epoch: this.holding.epoch,
-      ...(cursor === undefined ? {} : { cursor }),
-    });
+    this.#inbox.take(payload);
   }
 
   #pressure(paused: boolean): void {
@@ -470,9 +415,4 @@ export class Connection implements KeepEvents {
     const fullMs = Math.min(maxParkMs, parkBaseMs * 2 ** Math.min(this.#item.failureCount, 20));
     return jittered(fullMs * 0.75, 1 / 3, this.#deps.random);
   }
-}
-
-function readerOf(item: ConnectionItem): PositionReader | undefined {
-  const position = item.upstream.position;
-  return position === undefined ? undefined : new PositionReader(position.pointer);
 }

@@ -1,5 +1,5 @@
 import type { Cancel, Clock } from "../../shared/clock.ts";
-import { TokenBucket } from "../intake/token-bucket.ts";
+import { TokenBucket } from "../token-bucket.ts";
 
 /**
  * Who may dial now: at most so many handshakes at once and so many starts per second, first come, first served. After an

@@ -63,6 +63,8 @@ function descend(value: unknown, path: readonly string[]): unknown {
   let current = value;
   for (const token of path) {
     if (typeof current !== "object" || current === null || !Object.hasOwn(current, token)) return undefined;
+    // An array has members by number only; its length is none of them.
+    if (Array.isArray(current) && !/^\d+$/.test(token)) return undefined;
     current = (current as Record<string, unknown>)[token];
   }
   return current;

@@ -55,6 +55,8 @@ export type AcquireResult = "held" | "settled" | "again";
 export class Acquirer {
   readonly #deps: AcquirerDeps;
   readonly #underWay = new Set<Promise<AcquireResult>>();
+  /** Ids of acquires that may have been applied, or may be yet, with the time they were given up (monotonic ms). */
+  readonly #unresolved = new Map<string, number>();
   #stopped = false;
 
   constructor(deps: AcquirerDeps) {
@@ -86,6 +88,16 @@ export class Acquirer {
     await Promise.allSettled(this.#underWay);
   }
 
+  /**
+   * True while the table may name us as owner of something that nobody here holds: an acquire without a known outcome,
+   * less than a lease ago. Whoever ends the process should free what it finds under this owner.
+   */
+  mayHaveLeftLeases(): boolean {
+    const oldestMs = this.#deps.clock.monotonicMs() - this.#deps.settings.leaseMs;
+    for (const [id, atMs] of this.#unresolved) if (atMs < oldestMs) this.#unresolved.delete(id);
+    return this.#unresolved.size > 0;
+  }
+
   /** Takes acquires up again, after a pause for a clock that was off. */
   resume(): void {
     this.#stopped = false;
@@ -98,6 +110,7 @@ export class Acquirer {
       const { outcome, deadline } = await this.#write(connectionId);
       if (outcome.kind === "unknown") {
         if (outcome.reason !== "expiring") {
+          this.#unresolved.set(connectionId, this.#deps.clock.monotonicMs());
           logger.warn(
             { connection_id: connectionId, reason: outcome.reason, ...errorFields(outcome.error) },
             "acquire without a known outcome; its hint stays",
@@ -109,6 +122,7 @@ export class Acquirer {
         this.#refused(connectionId, outcome);
         return "settled";
       }
+      this.#unresolved.delete(connectionId);
       metrics.count("LeaseAcquired");
       connection = await this.#hold(connectionId, outcome.value, deadline, freeSinceMs);
       return connection === undefined ? "settled" : "held";

@@ -6,7 +6,7 @@ import type { Connections } from "../connections.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Acquirer } from "./acquirer.ts";
 import { MAX_BATCH, type HintQueue, type ReceivedHint } from "./hint-queue.ts";
-import type { TokenBucket } from "./token-bucket.ts";
+import type { TokenBucket } from "../token-bucket.ts";
 
 export interface HintConsumerDeps {
   readonly queue: HintQueue;

@@ -6,7 +6,7 @@ import { jittered, shuffled, type Random } from "../../shared/random.ts";
 import { sleep } from "../../shared/clock.ts";
 import type { Connections } from "../connections.ts";
 import type { Acquirer } from "./acquirer.ts";
-import type { TokenBucket } from "./token-bucket.ts";
+import type { TokenBucket } from "../token-bucket.ts";
 
 export interface OrphanFinderDeps {
   readonly table: LeaseTable;

@@ -194,6 +194,30 @@ describe("an acquire that was applied though its answer never came", () => {
     assert.equal(intake.dial.sockets.length, 1);
   });
 
+  it("is told of at the end, so that the supervisor frees it, until it is resolved or expired", async () => {
+    const intake = make();
+    await intake.seed("c");
+    assert.equal(intake.acquirer.mayHaveLeftLeases(), false);
+    const giveUp = async (): Promise<void> => {
+      watch(intake, (call) => (isAcquire(call) ? { kind: "apply-then-timeout" } : undefined));
+      const attempt = intake.acquirer.tryAcquire("c");
+      await intake.clock.advance(acquireBudgetMs);
+      assert.equal(await attempt, "again");
+    };
+    await giveUp();
+    assert.equal(intake.acquirer.mayHaveLeftLeases(), true);
+    await intake.clock.advance(leaseMs);
+    assert.equal(intake.acquirer.mayHaveLeftLeases(), true);
+    await intake.clock.advance(1);
+    assert.equal(intake.acquirer.mayHaveLeftLeases(), false);
+
+    await intake.clock.advance(2000);
+    await giveUp();
+    watch(intake);
+    assert.equal(await intake.acquirer.tryAcquire("c"), "held");
+    assert.equal(intake.acquirer.mayHaveLeftLeases(), false);
+  });
+
   it("is not taken over when another wrote in between", async () => {
     const intake = make();
     const theirs = { lease_expires_at_ms: { N: String(intake.anchored.nowMs() + 15_000) } };

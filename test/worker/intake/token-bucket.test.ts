@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { TokenBucket } from "../../../worker/intake/token-bucket.ts";
+import { TokenBucket } from "../../../worker/token-bucket.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
 describe("the token bucket", () => {

@@ -11,7 +11,7 @@ import { DialGate } from "../../../worker/connection/dial-gate.ts";
 import type { Dial } from "../../../worker/connection/socket.ts";
 import { Connections } from "../../../worker/connections.ts";
 import { Acquirer } from "../../../worker/intake/acquirer.ts";
-import { TokenBucket } from "../../../worker/intake/token-bucket.ts";
+import { TokenBucket } from "../../../worker/token-bucket.ts";
 import { Heartbeater } from "../../../worker/lease/heartbeater.ts";
 import type { LaneEvents, LaneOptions } from "../../../worker/messages/lane.ts";
 import { FakeDynamoDb } from "../../support/fake-dynamodb/fake-dynamodb.ts";
