@@ -1,4 +1,4 @@
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../shared/clock.ts";
 
 /** Spreads a herd: `perSecond` on average, at most `burst` at once. */
 export class TokenBucket {

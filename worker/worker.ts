@@ -12,7 +12,7 @@ import { Acquirer } from "./intake/acquirer.ts";
 import { HintConsumer } from "./intake/hint-consumer.ts";
 import { MAX_BATCH, type HintQueue } from "./intake/hint-queue.ts";
 import { OrphanFinder } from "./intake/orphan-finder.ts";
-import { TokenBucket } from "./intake/token-bucket.ts";
+import { TokenBucket } from "./token-bucket.ts";
 import type { ClockGuard } from "./lease/clock-guard.ts";
 import { Heartbeater } from "./lease/heartbeater.ts";
 import type { OwnershipJournal } from "./lease/journal.ts";
