@@ -4,10 +4,13 @@ import { describe, it } from "node:test";
 import { CONTROL_METRICS, METRICS_NAMESPACE, METRIC_UNITS, WORKER_METRICS } from "../../../shared/metrics/names.ts";
 
 describe("metric names", () => {
-  it("serverless.yml lets the functions publish to this namespace and no other", () => {
-    const text = readFileSync(`${import.meta.dirname}/../../../serverless.yml`, "utf8");
-    const allowed = [...text.matchAll(/cloudwatch:namespace: *(\S+)/g)].map(([, namespace]) => namespace);
-    assert.ok(allowed.length > 0);
+  it("both planes' roles may publish to this namespace and no other", () => {
+    const allowed = ["function-roles.yml", "worker-roles.yml"].flatMap((file) => {
+      const text = readFileSync(`${import.meta.dirname}/../../../deploy/resources/${file}`, "utf8");
+      const found = [...text.matchAll(/cloudwatch:namespace: *(\w+)/g)].map(([, namespace]) => namespace);
+      assert.ok(found.length > 0, file);
+      return found;
+    });
     for (const namespace of allowed) assert.equal(namespace, METRICS_NAMESPACE);
   });
 

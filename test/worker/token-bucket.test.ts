@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { TokenBucket } from "../../../worker/token-bucket.ts";
-import { VirtualClock } from "../../support/virtual-clock.ts";
+import { TokenBucket } from "../../worker/token-bucket.ts";
+import { VirtualClock } from "../support/virtual-clock.ts";
 
 describe("the token bucket", () => {
   it("starts full, drips at its rate and never holds more than the burst", async () => {
