@@ -78,5 +78,10 @@ export function runningTasks(settings: Settings<"runningTasksUrl" | "clusterName
 }
 
 function requestLimits() {
-  return { requestTimeout: REQUEST_TIMEOUT_MS, throwOnRequestTimeout: true, connectionTimeout: REQUEST_TIMEOUT_MS };
+  return {
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    throwOnRequestTimeout: true,
+    connectionTimeout: REQUEST_TIMEOUT_MS,
+    socketTimeout: REQUEST_TIMEOUT_MS,
+  };
 }

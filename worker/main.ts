@@ -132,7 +132,12 @@ function metricSink(settings: WorkerSettings, owner: string): MetricSink {
   return new CloudWatchSink(
     new CloudWatchClient({
       maxAttempts: 2,
-      requestHandler: { requestTimeout: 5000, throwOnRequestTimeout: true, connectionTimeout: 5000 },
+      requestHandler: {
+        requestTimeout: 5000,
+        throwOnRequestTimeout: true,
+        connectionTimeout: 5000,
+        socketTimeout: 5000,
+      },
     }),
     settings.serviceName,
   );

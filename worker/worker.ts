@@ -42,6 +42,8 @@ export interface WorkerDeps {
 
 /** How often the clock's proven offset is looked at. */
 const CLOCK_CHECK_MS = 1000;
+/** The last metrics are worth a moment, not the end of the process. */
+const LAST_METRICS_MS = 3000;
 /** Answers asked for before anything is taken; as many as the guard wants to see. */
 export const CLOCK_PROBES = 3;
 
@@ -181,7 +183,9 @@ export class Worker {
     this.#heartbeater.stop();
     await this.#writer.stop(budget.signal);
     cancelBudget();
-    await this.#reporter.stop();
+    const told = new AbortController();
+    await Promise.race([this.#reporter.stop(), sleep(clock, LAST_METRICS_MS, told.signal)]);
+    told.abort();
     const unresolved = this.#acquirer.mayHaveLeftLeases();
     if (left > 0) logger.error({ connections: left }, "drain budget is over: leases are left to expire");
     else if (unresolved) logger.warn({}, "drained, but an acquire without a known outcome may have left a lease");
@@ -282,7 +286,7 @@ export class Worker {
       random,
       logger,
       metrics: this.#metrics,
-      onHint: () => this.#finder.onHint(),
+      onSweepHint: () => this.#finder.onSweepHint(),
     });
   }
 

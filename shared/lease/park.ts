@@ -6,8 +6,11 @@ import type { Outcome } from "./outcome.ts";
 export interface ParkRequest extends Holder {
   /** Nobody takes the connection before this time (ms since the Unix epoch). */
   readonly untilMs: number;
-  /** Why, for people; cut to {@link MAX_ERROR_LENGTH} characters. */
-  readonly error: string;
+  /**
+   * Why, for people; cut to {@link MAX_ERROR_LENGTH} characters. Left out, neither `last_error` nor `failure_count` is
+   * touched: for an item that has no room for the one, or whose other is no number.
+   */
+  readonly error?: string;
   readonly checkpoint?: Checkpoint;
 }
 
@@ -16,6 +19,7 @@ export const MAX_ERROR_LENGTH = 512;
 /** Gives a lease back, not to be taken before `untilMs`, and says why. */
 export function park(table: LeaseTable, request: ParkRequest, options?: CallOptions): Promise<Outcome<undefined>> {
   const { untilMs, error, ...holder } = request;
+  if (error === undefined) return free(table, { ...holder, expiresAtMs: untilMs }, options);
   return free(
     table,
     {

@@ -321,7 +321,12 @@ export class Connection implements KeepEvents {
 
   #received(payload: string | Uint8Array): void {
     if (!this.#mayAct()) return;
-    this.#inbox.take(payload);
+    try {
+      this.#inbox.take(payload);
+    } catch (error) {
+      // Whatever one message can do, it does to its own connection.
+      void this.#park(`message cannot be taken: ${errorFields(error).error}`, this.#fatalParkMs());
+    }
   }
 
   #pressure(paused: boolean): void {

@@ -24,6 +24,7 @@ export class Inbox {
   /** Highest position taken into the lane, or stored by an earlier owner. */
   #lastReceived: bigint | undefined;
   #lastCursor: string | undefined;
+  #regressed = false;
   #count = 0n;
   #sideCount = 0n;
 
@@ -60,10 +61,14 @@ export class Inbox {
       lane.push({ ...key, ...this.#received(payload) }, { checkpointed: false });
       return;
     }
-    if (this.#lastReceived !== undefined && seq <= this.#lastReceived) {
+    if (this.#regressed || (this.#lastReceived !== undefined && seq <= this.#lastReceived)) {
       metrics.count("MessagesRepeated");
-      // A resume may be inclusive. Anything lower would overwrite what is stored under another numbering.
-      if (seq < this.#lastReceived) onRegression(this.#lastReceived, seq);
+      // A resume may be inclusive. Anything lower would overwrite what is stored under another numbering, and whatever
+      // comes behind it belongs to that numbering: once it passes the old one it would look like its continuation.
+      if (!this.#regressed && this.#lastReceived !== undefined && seq < this.#lastReceived) {
+        this.#regressed = true;
+        onRegression(this.#lastReceived, seq);
+      }
       return;
     }
     this.#lastReceived = seq;

@@ -1,4 +1,5 @@
 import { parseSeq } from "../../shared/connection/upstream-settings.ts";
+import { numberSource } from "./number-source.ts";
 
 /** A cursor travels in every renewal and in a URL. One beyond this, or of broken characters, would make renewals fail. */
 const MAX_CURSOR_LENGTH = 2048;
@@ -20,19 +21,23 @@ export class PositionReader {
   /** A rising integer, exact beyond 2^53; undefined when the message has none. */
   sequence(text: string): bigint | undefined {
     const value = this.#read(text);
-    if (typeof value === "number") {
-      // A double may already be rounded: only then the digits are read from the text itself, at the cost of a slow parse.
-      return Number.isSafeInteger(value) ? parseSeq(String(value)) : parseSeq(this.#source(text) ?? "");
-    }
-    return typeof value === "string" ? parseSeq(value) : undefined;
+    if (typeof value === "string") return parseSeq(value);
+    if (typeof value !== "number" || !Number.isInteger(value)) return undefined;
+    // A double may already be rounded: only then the digits are read from the text itself.
+    return parseSeq(Number.isSafeInteger(value) ? String(value) : (numberSource(text, this.#path) ?? ""));
   }
 
   /** An opaque cursor, given back as it came; undefined when the message has none that could be stored. */
   cursor(text: string): string | undefined {
     const value = this.#read(text);
-    if (typeof value === "string") return value.length <= MAX_CURSOR_LENGTH && value.isWellFormed() ? value : undefined;
-    if (typeof value !== "number") return undefined;
-    return Number.isSafeInteger(value) ? String(value) : this.#source(text);
+    const cursor = typeof value === "number" ? this.#digits(text, value) : value;
+    return typeof cursor === "string" && cursor.length <= MAX_CURSOR_LENGTH && cursor.isWellFormed()
+      ? cursor
+      : undefined;
+  }
+
+  #digits(text: string, value: number): string | undefined {
+    return Number.isSafeInteger(value) ? String(value) : numberSource(text, this.#path);
   }
 
   #read(text: string): unknown {
@@ -43,19 +48,6 @@ export class PositionReader {
       return undefined;
     }
     return descend(value, this.#path);
-  }
-
-  /** The digits of the number at the path as they stand in the text. */
-  #source(text: string): string | undefined {
-    const sources = new Map<object, string>();
-    const boxed: unknown = JSON.parse(text, (_key, value: unknown, context?: { source?: string }) => {
-      if (typeof value !== "number" || context?.source === undefined) return value;
-      const box = {};
-      sources.set(box, context.source);
-      return box;
-    });
-    const found = descend(boxed, this.#path);
-    return typeof found === "object" && found !== null ? sources.get(found) : undefined;
   }
 }
 

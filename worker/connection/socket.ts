@@ -66,6 +66,14 @@ class AskingWebSocket extends WebSocket {
   }
 }
 
+/** Pongs are not queued beyond this. */
+const MAX_UNSENT_BYTES = 65_536;
+/**
+ * `ws` works through the network chunk it has even when paused: at 64 KB a chunk, only frames of a few bytes can be more
+ * than this. Such a flood is ended, since nothing else would bound what it leaves in memory.
+ */
+const MAX_MESSAGES_WHILE_PAUSED = 4096;
+
 class GuardedSocket implements UpstreamSocket {
   readonly #clock: Clock;
   readonly #settings: SocketSettings;
@@ -76,6 +84,8 @@ class GuardedSocket implements UpstreamSocket {
   #lastHeardMs = 0;
   #paused = false;
   #closing = false;
+  #bytesWhileClosing = 0;
+  #messagesWhilePaused = 0;
   #ended = false;
   #error: string | undefined;
   #ownCode: number | undefined;
@@ -103,7 +113,9 @@ class GuardedSocket implements UpstreamSocket {
     this.#ws.on("message", (data: Buffer, isBinary) => this.#received(data, isBinary));
     this.#ws.on("ping", (data: Buffer) => {
       this.#lastHeardMs = clock.monotonicMs();
-      if (this.#mayAct() && this.#ws.readyState === WebSocket.OPEN) this.#ws.pong(data);
+      // A peer that sends pings and never reads would fill our memory with answers; it may go without some.
+      const unread = this.#ws.bufferedAmount > MAX_UNSENT_BYTES;
+      if (!unread && this.#mayAct() && this.#ws.readyState === WebSocket.OPEN) this.#ws.pong(data);
     });
     this.#ws.on("pong", () => {
       this.#lastHeardMs = clock.monotonicMs();
@@ -131,6 +143,7 @@ class GuardedSocket implements UpstreamSocket {
   }
 
   pause(): void {
+    if (!this.#paused) this.#messagesWhilePaused = 0;
     this.#paused = true;
     if (this.#ws.readyState === WebSocket.OPEN) this.#ws.pause();
   }
@@ -184,6 +197,16 @@ class GuardedSocket implements UpstreamSocket {
   #received(data: Buffer, isBinary: boolean): void {
     if (this.#ended) return;
     this.#lastHeardMs = this.#clock.monotonicMs();
+    if (this.#paused && ++this.#messagesWhilePaused > MAX_MESSAGES_WHILE_PAUSED) {
+      this.#fail("sends faster than can be stored");
+      return;
+    }
+    // A closing socket cannot be paused: what it may still bring is bounded here.
+    if (this.#closing) this.#bytesWhileClosing += data.length;
+    if (this.#bytesWhileClosing > this.#settings.maxMessageBytes) {
+      this.#fail("goes on sending while it is closed");
+      return;
+    }
     // `ws` may hand out a view into a larger network chunk: queued as it is, a short message would keep all of it alive.
     this.#events.onMessage(isBinary ? new Uint8Array(data) : data.toString("utf8"));
   }

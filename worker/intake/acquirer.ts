@@ -93,9 +93,13 @@ export class Acquirer {
    * less than a lease ago. Whoever ends the process should free what it finds under this owner.
    */
   mayHaveLeftLeases(): boolean {
+    this.#forgetExpired();
+    return this.#unresolved.size > 0;
+  }
+
+  #forgetExpired(): void {
     const oldestMs = this.#deps.clock.monotonicMs() - this.#deps.settings.leaseMs;
     for (const [id, atMs] of this.#unresolved) if (atMs < oldestMs) this.#unresolved.delete(id);
-    return this.#unresolved.size > 0;
   }
 
   /** Takes acquires up again, after a pause for a clock that was off. */
@@ -110,6 +114,7 @@ export class Acquirer {
       const { outcome, deadline } = await this.#write(connectionId);
       if (outcome.kind === "unknown") {
         if (outcome.reason !== "expiring") {
+          this.#forgetExpired();
           this.#unresolved.set(connectionId, this.#deps.clock.monotonicMs());
           logger.warn(
             { connection_id: connectionId, reason: outcome.reason, ...errorFields(outcome.error) },
@@ -118,11 +123,11 @@ export class Acquirer {
         }
         return "again";
       }
+      this.#unresolved.delete(connectionId);
       if (outcome.kind === "lost") {
         this.#refused(connectionId, outcome);
         return "settled";
       }
-      this.#unresolved.delete(connectionId);
       metrics.count("LeaseAcquired");
       connection = await this.#hold(connectionId, outcome.value, deadline, freeSinceMs);
       return connection === undefined ? "settled" : "held";
@@ -166,7 +171,9 @@ export class Acquirer {
     const { anchored, owner, settings, table } = this.#deps;
     const { epoch, expiresAtMs } = leaseOf(item);
     if (epoch === undefined || expiresAtMs === undefined) return refused;
-    const newExpiresAtMs = Math.max(anchored.nowMs() + settings.leaseMs, expiresAtMs + 1);
+    const nowMs = anchored.nowMs();
+    // Beyond what is stored, but never beyond an absurd value, which the audit mends.
+    const newExpiresAtMs = Math.max(nowMs + settings.leaseMs, Math.min(expiresAtMs + 1, nowMs + 2 * settings.leaseMs));
     const outcome = await renew(table, { connectionId, owner, epoch, expiresAtMs: newExpiresAtMs }, options);
     if (outcome.kind !== "held") return outcome;
     return { kind: "held", value: { epoch, expiresAtMs: newExpiresAtMs, item: outcome.value.item } };

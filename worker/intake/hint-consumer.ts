@@ -18,8 +18,8 @@ export interface HintConsumerDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** A hint came: the queue is alive. */
-  readonly onHint: () => void;
+  /** A hint of the sweep came: sweep and queue are alive. */
+  readonly onSweepHint: () => void;
 }
 
 /** Bounds of the pause after a failed poll. */
@@ -81,7 +81,6 @@ export class HintConsumer {
         await this.#quietly(this.#deps.queue.giveBack(hints), "hints could not be given back");
         return;
       }
-      this.#deps.onHint();
       const handling = this.#handle(hints).finally(() => this.#handling.delete(handling));
       this.#handling.add(handling);
     }
@@ -149,6 +148,7 @@ export class HintConsumer {
         await queue.sendToDlq(received.body ?? "(empty)");
         return true;
       }
+      if (hint.reason === "orphaned") this.#deps.onSweepHint();
       return (await acquirer.tryAcquire(hint.connectionId, hint.freeSinceMs ?? hint.hintedAtMs)) !== "again";
     } catch (error) {
       logger.error(errorFields(error), "a hint could not be handled; it comes again");

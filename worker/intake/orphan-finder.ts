@@ -25,6 +25,9 @@ const BUSY_SHARE = 0.1;
 /** Rows looked at per free slot: workers that look at the same time shuffle, and so rarely want the same ones. */
 const ROWS_PER_SLOT = 4;
 const MAX_ROWS = 4000;
+/** Longer than several looks; shorter than the promise that an orphan is found again would bear if it was our mistake. */
+const FRUITLESS_MS = 120_000;
+const MAX_FRUITLESS = 10_000;
 
 /**
  * The way out when queue or functions are broken: a worker with free slots that has had no hint for a while runs the
@@ -35,18 +38,27 @@ export class OrphanFinder {
   readonly #abort = new AbortController();
   #cancel: Cancel | undefined;
   #looking: Promise<void> | undefined;
+  #lastLookMs: number;
+  /** Rows whose base item could not be taken, with the time until which they are passed over (monotonic ms). */
+  readonly #fruitless = new Map<string, number>();
 
   constructor(deps: OrphanFinderDeps) {
     this.#deps = deps;
+    this.#lastLookMs = deps.clock.monotonicMs();
   }
 
   start(): void {
     this.#rest(1);
   }
 
-  /** A hint came: the queue is alive, the quiet time starts anew. */
-  onHint(): void {
-    if (this.#looking === undefined) this.#rest(1);
+  /**
+   * A hint of the sweep came: sweep and queue are alive, the quiet time starts anew. Not for ever, since one hint does not
+   * prove that all orphans are hinted.
+   */
+  onSweepHint(): void {
+    const { clock, settings } = this.#deps;
+    const overdue = clock.monotonicMs() - this.#lastLookMs > 2 * settings.quietQueueMs;
+    if (this.#looking === undefined && !overdue) this.#rest(1);
   }
 
   async stop(): Promise<void> {
@@ -74,12 +86,16 @@ export class OrphanFinder {
 
   async #look(): Promise<number> {
     const { anchored, clock, connections, logger, random, settings, table, tokens } = this.#deps;
+    this.#lastLookMs = clock.monotonicMs();
     const free = connections.freeSlots();
     if (free === 0) return 0;
+    this.#forgetFruitless();
     const orphans: Orphan[] = [];
     const limit = Math.min(MAX_ROWS, free * ROWS_PER_SLOT);
     const query = { nowMs: anchored.nowMs(), skewMs: settings.skewMs };
     for await (const orphan of queryOrphans(table, query, { signal: this.#abort.signal })) {
+      // Items that nobody can take stay the oldest for ever: they must not hide the others.
+      if (this.#fruitless.has(orphan.connectionId)) continue;
       orphans.push(orphan);
       if (orphans.length >= limit) break;
     }
@@ -94,9 +110,21 @@ export class OrphanFinder {
       if (this.#abort.signal.aborted || connections.freeSlots() === 0) break;
       tokens.take(1);
       const since = orphan.expiredAtMs > 0 ? orphan.expiredAtMs : undefined;
-      acquires.push(this.#deps.acquirer.tryAcquire(orphan.connectionId, since));
+      acquires.push(this.#try(orphan.connectionId, since));
     }
     await Promise.allSettled(acquires);
     return orphans.length;
+  }
+
+  async #try(connectionId: string, since: number | undefined): Promise<void> {
+    const result = await this.#deps.acquirer.tryAcquire(connectionId, since);
+    if (result === "settled" && this.#fruitless.size < MAX_FRUITLESS) {
+      this.#fruitless.set(connectionId, this.#deps.clock.monotonicMs() + FRUITLESS_MS);
+    }
+  }
+
+  #forgetFruitless(): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const [id, untilMs] of this.#fruitless) if (untilMs <= nowMs) this.#fruitless.delete(id);
   }
 }

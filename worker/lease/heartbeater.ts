@@ -3,6 +3,7 @@ import type { Logger } from "../../shared/logger.ts";
 import { errorFields } from "../../shared/logger.ts";
 import {
   Deadline,
+  isRejectedItem,
   park,
   release,
   renew,
@@ -53,6 +54,8 @@ interface Entry {
   busy: boolean;
   ending: Ending | undefined;
   parkUntilMs: number | undefined;
+  /** The store refuses this item's content (too large, a wrong type): only owner and expiry are written from now on. */
+  bare: boolean;
   settled: ((result: "held" | "lost") => void)[];
   /** What the last confirmed write stored, so that an unmoved checkpoint is not written again. */
   written: bigint | undefined;
@@ -98,6 +101,7 @@ export class Heartbeater implements LeaseKeeper {
       busy: false,
       ending: undefined,
       parkUntilMs: undefined,
+      bare: false,
       settled: [],
       written: undefined,
     });
@@ -260,8 +264,8 @@ export class Heartbeater implements LeaseKeeper {
   async #renew(entry: Entry, options: CallOptions): Promise<void> {
     const { table, clock, anchored, journal, metrics, settings, random } = this.#deps;
     const { holding, events } = entry;
-    const checkpoint = unwritten(entry, events.checkpoint());
-    const clearFailures = events.clearFailures();
+    const checkpoint = entry.bare ? undefined : unwritten(entry, events.checkpoint());
+    const clearFailures = !entry.bare && events.clearFailures();
     // Before the expiry is computed, and so before the request: whatever happens between these lines, the local deadline
     // comes no later than the margin allows.
     const deadline = Deadline.startingNow(clock, settings.leaseMs - settings.marginMs);
@@ -305,7 +309,7 @@ export class Heartbeater implements LeaseKeeper {
     const { table, anchored } = this.#deps;
     const { holding } = entry;
     // Past the deadline nothing is claimed any more, also not by a release that is only tried again.
-    const over = holding.state === "fenced" || holding.deadline.passed();
+    const over = entry.bare || holding.state === "fenced" || holding.deadline.passed();
     const checkpoint = over ? undefined : unwritten(entry, ending.checkpoint);
     const holder = {
       connectionId: holding.connectionId,
@@ -321,7 +325,7 @@ export class Heartbeater implements LeaseKeeper {
           ...holder,
           // The first one stays: a repeated park recognises its own success by it.
           untilMs: (entry.parkUntilMs ??= anchored.nowMs() + Math.ceil(ending.parkMs)),
-          error: ending.error,
+          ...(entry.bare ? {} : { error: ending.error }),
         },
         options,
       );
@@ -343,6 +347,11 @@ export class Heartbeater implements LeaseKeeper {
       },
       "lease operation without a known outcome; it is tried again",
     );
+    if (isRejectedItem(error) && !entry.bare) {
+      // The same write would be refused for ever, and with it the connection would be dark for ever.
+      entry.bare = true;
+      this.#deps.metrics.count("MalformedItems");
+    }
     this.#retryLater(entry);
   }
 

@@ -64,7 +64,10 @@ export async function supervise(deps: SuperviseDeps): Promise<number> {
 function exitOf(child: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
   return new Promise((resolve) => {
     child.once("exit", (code, signal) => resolve({ code, signal }));
-    child.once("error", () => resolve({ code: EXIT.crashed, signal: null }));
+    // Also a signal that could not be sent is an error; only a child that never came to be is as good as dead.
+    child.on("error", () => {
+      if (child.pid === undefined) resolve({ code: EXIT.crashed, signal: null });
+    });
   });
 }
 

@@ -47,7 +47,7 @@ describe("the consumer of hints", () => {
       sendToDlq: (body) => queue.sendToDlq(body),
     };
     const deps = { acquirer, clock, connections, logger: silentLogger, metrics, queue: counted, random, tokens };
-    consumer = new HintConsumer({ ...deps, onHint: () => hints++ });
+    consumer = new HintConsumer({ ...deps, onSweepHint: () => hints++ });
     consumer.start();
     return consumer;
   };

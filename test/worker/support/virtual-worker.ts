@@ -127,7 +127,11 @@ export class VirtualWorker {
   }
 
   lease(id: string): ReturnType<typeof leaseOf> {
-    return leaseOf(this.db.items(this.#connectionsTable).find((item) => item["connection_id"]?.S === id) ?? {});
+    return leaseOf(this.item(id) ?? {});
+  }
+
+  item(id: string): RawItem | undefined {
+    return this.db.items(this.#connectionsTable).find((item) => item["connection_id"]?.S === id);
   }
 
   get stored(): string[] {
