@@ -24,7 +24,7 @@ export interface SimulationResult {
   /** From SIGTERM in good weather until everything is streaming elsewhere. */
   readonly handOverMs: number | undefined;
   /** The last lines about the connection that went wrong. */
-  history(lines: number): string[];
+  readonly history: (lines: number) => string[];
 }
 
 /** How often it is looked at how much the writers hold: their bounds, one read per socket, and what closing sockets read. */
@@ -69,8 +69,10 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
 async function play(fleet: Fleet, seeded: Seeded, ranges: Ranges, options: SimulationOptions): Promise<void> {
   const { scheduler, violations } = fleet;
   const endMs = seeded.between(...ranges.faultsMs);
-  const tasks = seeded.int(...ranges.tasks);
+  const wanted = seeded.int(...ranges.tasks);
   populate(fleet, seeded, ranges);
+  // Enough for all connections while one of them is being replaced.
+  const tasks = Math.max(wanted, Math.ceil(fleet.upstreams.length / fleet.settings.maxConnections) + 1);
   options.prepare?.(fleet);
   keepRunning(fleet, seeded, ranges, tasks);
   for (let i = 0; i < tasks; i++) fleet.addTask(drawnClock(seeded, ranges));
@@ -85,7 +87,7 @@ async function play(fleet: Fleet, seeded: Seeded, ranges: Ranges, options: Simul
       next();
     });
   };
-  next();
+  if (Object.keys(ranges.faults).length > 0) next();
   if (await scheduler.runUntil(endMs, failed)) return;
   fleet.weather.clear();
   fleet.store.db.indexLagMs = 0;
@@ -109,8 +111,11 @@ function populate(fleet: Fleet, seeded: Seeded, ranges: Ranges): void {
 }
 
 function drawnClock(seeded: Seeded, ranges: Ranges): MachineClockSettings {
+  const { extremeOffsets, maxOffsetMs } = ranges;
   return {
-    offsetMs: Math.round(seeded.between(-ranges.maxOffsetMs, ranges.maxOffsetMs)),
+    offsetMs: Math.round(
+      extremeOffsets === true ? seeded.pick([-1, 1]) * maxOffsetMs : seeded.between(-maxOffsetMs, maxOffsetMs),
+    ),
     rate: 1 + seeded.between(-ranges.maxDrift, ranges.maxDrift),
     monotonicMs: seeded.between(0, 1e9),
   };

@@ -70,7 +70,8 @@ export class LeaseWrites {
     const before = leaseOf(oldImage);
     const after = leaseOf(newImage);
     const known = this.#highest.get(id) ?? { epoch: -1n, lastSeq: -1n };
-    const epoch = after.epoch ?? -1n;
+    // Not acquired yet in this life: it starts above the epochs of the life before.
+    const epoch = after.epoch ?? known.epoch;
     const lastSeq = BigInt(newImage[CONNECTION.lastSeq]?.N ?? "-1");
     if (epoch < known.epoch) this.#violations.report("epoch-falls", id, `from ${known.epoch} to ${epoch}`);
     if (lastSeq < known.lastSeq) this.#violations.report("last-seq-falls", id, `from ${known.lastSeq} to ${lastSeq}`);

@@ -19,7 +19,8 @@ export async function checkRecovery(fleet: Fleet, seeded: Seeded): Promise<void>
   // What was sent in bad weather may arrive long after it, and an acquire among it takes a lease that nobody knows of.
   await quiet(fleet, Math.max(0, fleet.store.lastArrivalMs - scheduler.nowMs));
   await settled(fleet, boundMs(fleet));
-  await quiet(fleet, 5000);
+  // Open polls of dead tasks are over: each may take a hint with it.
+  await quiet(fleet, settings.longPollMs);
   if (!failed()) await drainOne(fleet, seeded);
   if (!failed()) await stopOne(fleet, seeded);
   for (const upstream of fleet.upstreams) upstream.stopProducing();

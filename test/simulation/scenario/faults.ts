@@ -4,6 +4,7 @@ import type { Fleet } from "../world/fleet.ts";
 import type { SimTask } from "../world/task.ts";
 import type { SimUpstream } from "../world/upstream.ts";
 import { CLEAR_QUEUE, CLEAR_STORE, CLEAR_STREAM, type StoreClimate } from "../world/weather.ts";
+import type { Trap } from "../engine/process.ts";
 import type { Seeded } from "../engine/seeded.ts";
 
 /** One kind of thing that goes wrong. */
@@ -106,20 +107,25 @@ const span = (ms: number): [number, number] => [ms, ms];
 type WithTask = (context: FaultContext, task: SimTask) => void;
 type WithUpstream = (context: FaultContext, upstream: SimUpstream) => void;
 
+/** Lets a fault hit the task's worker at its `left`-th step from now, before or after the step has its effect. */
+export function trap(context: FaultContext, task: SimTask, fault: FaultName, left: number, when: Trap["when"]): void {
+  const { fleet, endMs } = context;
+  fleet.history.add(task.task, undefined, `trap set: ${fault} ${when} step ${left}`);
+  task.worker.setTrap({
+    left,
+    when,
+    spring: () => {
+      if (fleet.scheduler.nowMs >= endMs) return;
+      fleet.tally.add(`sprung: ${fault}`);
+      ON_TASKS[fault]?.(context, task);
+    },
+  });
+}
+
 const atStep =
-  (fault: WithTask): WithTask =>
-  (context, task) => {
-    const left = context.seeded.int(1, 60);
-    const when = context.seeded.pick(["before", "after"] as const);
-    context.fleet.history.add(task.task, undefined, `trap set ${when} step ${left}`);
-    task.worker.setTrap({
-      left,
-      when,
-      spring: () => {
-        if (context.fleet.scheduler.nowMs < context.endMs) fault(context, task);
-      },
-    });
-  };
+  (fault: FaultName): WithTask =>
+  (context, task) =>
+    trap(context, task, fault, context.seeded.int(1, 60), context.seeded.pick(["before", "after"]));
 
 const crash: WithTask = ({ fleet }, task) => {
   fleet.history.add(task.task, undefined, "worker crashes");
@@ -130,13 +136,13 @@ const drain: WithTask = (_context, task) => task.sigterm();
 
 const ON_TASKS: Partial<Record<FaultName, WithTask>> = {
   crash,
-  "crash-at-step": atStep(crash),
+  "crash-at-step": atStep("crash"),
   "host-lost": (_context, task) => task.loseHost(),
   freeze,
-  "freeze-at-step": atStep(freeze),
+  "freeze-at-step": atStep("freeze"),
   "freeze-machine": (context, task) => frozen(context, task, true),
   drain,
-  "drain-at-step": atStep(drain),
+  "drain-at-step": atStep("drain"),
   "task-weather": (context, task) => {
     const climate = storm(context.seeded);
     lasting(

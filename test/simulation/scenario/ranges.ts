@@ -5,6 +5,8 @@ export interface Ranges {
   readonly name: string;
   /** Each machine's clock is off by at most this, in either direction. */
   readonly maxOffsetMs: number;
+  /** Each clock is off by exactly that much, one way or the other. */
+  readonly extremeOffsets?: boolean;
   /** How much faster or slower than true time a machine's monotonic clock runs, at most. */
   readonly maxDrift: number;
   /** How long faults go on. */
@@ -68,17 +70,43 @@ export const STATED: Ranges = {
 export const AT_THE_DEADLINE: Ranges = {
   ...STATED,
   name: "at-the-deadline",
+  extremeOffsets: true,
+  faultsMs: [60_000, 110_000],
+  meanFaultMs: 2000,
+  faults: { freeze: 3, "freeze-at-step": 3, "task-cut-off": 5, "task-weather": 2, "stray-hints": 6 },
+  tasks: [3, 4],
+  connections: [2, 4],
+};
+
+/** Processes that stop in the middle of a request and go on when somebody else has taken over. */
+export const FROZEN_IN_FLIGHT: Ranges = {
+  ...STATED,
+  name: "frozen-in-flight",
+  faultsMs: [60_000, 110_000],
   meanFaultMs: 3000,
-  faults: {
-    freeze: 3,
-    "freeze-at-step": 3,
-    "task-cut-off": 4,
-    "task-weather": 4,
-    "stray-hints": 5,
-    "stop-start": 1,
-  },
-  tasks: [2, 3],
+  faults: { "freeze-at-step": 6, "store-weather": 2 },
+  tasks: [3, 4],
+  connections: [3, 5],
+};
+
+/** One task that loses and takes the same leases again while its own earlier writes are still on their way. */
+export const SAME_OWNER: Ranges = {
+  ...STATED,
+  name: "same-owner",
+  meanFaultMs: 2500,
+  faults: { "task-weather": 5, "store-weather": 5, "stop-start": 6, "stray-hints": 3, freeze: 1 },
+  tasks: [1, 1],
   connections: [1, 3],
+};
+
+/** Nothing goes wrong by itself: for faults that a test chooses. */
+export const QUIET: Ranges = {
+  ...STATED,
+  name: "quiet",
+  faultsMs: [35_000, 35_000],
+  faults: {},
+  tasks: [2, 2],
+  connections: [3, 3],
 };
 
 /** Clocks that differ by more than skew and margin together, and nothing that could tell: here it must break. */

@@ -151,6 +151,8 @@ export class SimQueue {
         const untilMs = scheduler.nowMs + settings.longPollMs;
         const look = (): void => {
           const { down, failing } = this.#deps.weather.queue;
+          const over = scheduler.nowMs >= untilMs;
+          this.#waiting.delete(look);
           if (down) return;
           if (seeded.chance(failing / 20)) {
             scheduler.in(5, () => process.deliver(() => settle(() => reject(new Error("the queue is not well")))));
@@ -158,9 +160,8 @@ export class SimQueue {
           }
           // A poll whose process died still takes hints with it; they reappear.
           const hints = this.#take(max);
-          if (hints.length > 0 || scheduler.nowMs >= untilMs) {
+          if (hints.length > 0 || over) {
             cancelEnd();
-            this.#waiting.delete(look);
             answer(hints);
           } else this.#waiting.add(look);
         };

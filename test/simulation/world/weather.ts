@@ -72,7 +72,7 @@ export class Weather {
   storeOf(place: string): StoreClimate {
     const climate = this.#local.get(place) ?? this.store;
     // A wish that overtakes a later one would be the producer's own mistake, and change what the run expects.
-    return place === PRODUCER ? { ...climate, late: 0 } : climate;
+    return place === PRODUCER ? { ...climate, late: 0, latencyMs: CLEAR_STORE.latencyMs } : climate;
   }
 
   setLocal(place: string, climate: StoreClimate | undefined): void {
