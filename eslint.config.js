@@ -22,7 +22,11 @@ export default defineConfig(
     rules: {
       "@typescript-eslint/no-floating-promises": [
         "error",
-        { allowForKnownSafeCalls: [{ from: "package", name: ["it", "describe", "test", "suite"], package: "node:test" }] },
+        {
+          allowForKnownSafeCalls: [
+            { from: "package", name: ["it", "describe", "test", "suite"], package: "node:test" },
+          ],
+        },
       ],
       "@typescript-eslint/no-non-null-assertion": "off",
     },
@@ -30,14 +34,23 @@ export default defineConfig(
   {
     // The two planes meet only in shared/; shared/ imports none of the others.
     files: ["shared/**/*.ts"],
-    rules: { "no-restricted-imports": ["error", { patterns: ["**/functions/**", "**/worker/**", "**/local/**", "**/cli/**", "**/test/**"] }] },
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        { patterns: ["**/functions/**", "**/worker/**", "**/local/**", "**/cli/**", "**/test/**"] },
+      ],
+    },
   },
   {
     files: ["functions/**/*.ts"],
-    rules: { "no-restricted-imports": ["error", { patterns: ["**/worker/**", "**/local/**", "**/cli/**", "**/test/**"] }] },
+    rules: {
+      "no-restricted-imports": ["error", { patterns: ["**/worker/**", "**/local/**", "**/cli/**", "**/test/**"] }],
+    },
   },
   {
     files: ["worker/**/*.ts"],
-    rules: { "no-restricted-imports": ["error", { patterns: ["**/functions/**", "**/local/**", "**/cli/**", "**/test/**"] }] },
+    rules: {
+      "no-restricted-imports": ["error", { patterns: ["**/functions/**", "**/local/**", "**/cli/**", "**/test/**"] }],
+    },
   },
 );

@@ -12,6 +12,7 @@ import { dialer } from "./connection/socket.ts";
 import { EXIT } from "./exit-codes.ts";
 import { taskIdentity } from "./identity.ts";
 import { sqsHintQueue } from "./intake/hint-queue.ts";
+import { ClockErrorBound } from "./lease/clock-error-bound.ts";
 import { ClockGuard } from "./lease/clock-guard.ts";
 import { FileJournal, noJournal } from "./lease/journal.ts";
 import { workerSettings, type WorkerSettings } from "./settings.ts";
@@ -46,6 +47,11 @@ async function main(): Promise<void> {
     () => anchored.nowMs(),
     (date) => clockGuard.observe(date),
   );
+  const metadataUri = process.env["ECS_CONTAINER_METADATA_URI_V4"] ?? "";
+  if (metadataUri !== "") {
+    // Not waited for: a silent endpoint must not hold up the start.
+    void new ClockErrorBound({ endpoint: metadataUri, clock, guard: clockGuard, logger, fetch }).start();
+  }
   const leaseUsage = noUsage();
   const messageUsage = noUsage();
   countUsage(leaseClient, leaseUsage);

@@ -165,9 +165,11 @@ describe("the deployed fleet", { timeout: 600_000 }, () => {
   });
 
   it("takes over a killed task's connections once its event comes", async () => {
-    const [victim, survivor] = tasks;
+    // One of the two may have taken everything.
+    const owner = await ownerOf(CONNECTIONS[0] ?? "");
+    const victim = tasks.find(({ id }) => id === owner);
+    const survivor = tasks.find(({ id }) => id !== owner);
     assert.ok(victim !== undefined && survivor !== undefined);
-    assert.ok((await Promise.all(CONNECTIONS.map(ownerOf))).includes(victim.id), "the victim holds something");
     const exitCode = await victim.kill();
     const clusterArn = `arn:aws:ecs:us-east-1:000000000000:cluster/${SERVICE}`;
     const event = taskStopped(victim.arn, clusterArn, SERVICE, exitCode);
@@ -181,8 +183,9 @@ describe("the deployed fleet", { timeout: 600_000 }, () => {
   });
 
   it("runs its schedules, and metrics of functions and workers arrive", async () => {
+    // A minute until they begin, and their log is there when they end, most of a minute later.
     for (const name of ["reconcile", "fleet-metrics"]) {
-      await until(`${name} has run`, async () => (await account.invocations(`${SERVICE}-${name}`)) > 0, 90_000);
+      await until(`${name} has run`, async () => (await account.invocations(`${SERVICE}-${name}`)) > 0, 180_000);
     }
     const wanted = ["StartedConnections", "OwnedConnections", "RunningTasks", "HintQueueDepth", "ActiveConnections"];
     await until(
@@ -200,7 +203,8 @@ describe("the deployed fleet", { timeout: 600_000 }, () => {
   });
 
   it("gives everything back when its last task is asked to end", async () => {
-    const survivor = tasks[1];
+    const owner = await ownerOf(CONNECTIONS[0] ?? "");
+    const survivor = tasks.find(({ id }) => id === owner);
     assert.ok(survivor !== undefined);
     assert.equal(await survivor.terminate(), 0, survivor.output());
     assert.deepEqual(

@@ -32,6 +32,7 @@ export class ClockGuard {
   readonly #clock: Clock;
   readonly #settings: ClockGuardSettings;
   #slots: Slot[] = [];
+  #errorBoundMs = 0;
 
   constructor(clock: Clock, settings: ClockGuardSettings) {
     this.#clock = clock;
@@ -65,9 +66,14 @@ export class ClockGuard {
     return interval.highMs < 0 ? interval.highMs : 0;
   }
 
-  /** True when the clock is proven to be further off than the protocol tolerates. */
+  /** What the platform itself says of the clock: it may be off by so much. undefined: the platform does not measure. */
+  reportErrorBound(errorBoundMs: number | undefined): void {
+    this.#errorBoundMs = errorBoundMs ?? 0;
+  }
+
+  /** True when the clock is proven, or by the platform's measurement may be, further off than the protocol tolerates. */
   beyondSkew(): boolean {
-    return Math.abs(this.provenOffsetMs()) > this.#settings.skewMs;
+    return Math.abs(this.provenOffsetMs()) > this.#settings.skewMs || this.#errorBoundMs > this.#settings.skewMs;
   }
 
   /** After anchoring anew, what was seen before says nothing. */
