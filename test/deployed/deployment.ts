@@ -178,8 +178,11 @@ describe("the deployed fleet", { timeout: 600_000 }, () => {
     await deliver(account.events, event);
     await until("the survivor holds everything", async () => allOpenOnce() && (await allOwnedBy([survivor])), 60_000);
     assert.ok(performance.now() - sentMs < LEASE_MS / 2, "long before any lease ended");
-    const lines = await account.logLines(`${SERVICE}-task-stopped`);
-    assert.ok(lines.some((line) => line.includes("leases of a dead task released") && line.includes(victim.id)));
+    // Its log is there when its second pass over the index is done.
+    await until("the function's own word", async () => {
+      const lines = await account.logLines(`${SERVICE}-task-stopped`);
+      return lines.some((line) => line.includes("leases of a dead task released") && line.includes(victim.id));
+    });
   });
 
   it("runs its schedules, and metrics of functions and workers arrive", async () => {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Seeded } from "./engine/seeded.ts";
-import { trap, type FaultName } from "./scenario/faults.ts";
+import type { FaultName } from "./scenario/fault.ts";
+import { trap } from "./scenario/on-tasks.ts";
 import { QUIET } from "./scenario/ranges.ts";
 import { simulate, type SimulationResult } from "./simulation.ts";
 

@@ -1,4 +1,4 @@
-import type { FaultName } from "./faults.ts";
+import type { FaultName } from "./fault.ts";
 
 /** Within which limits a run draws, and what it lets happen. */
 export interface Ranges {

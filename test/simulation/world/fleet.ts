@@ -1,6 +1,4 @@
-import path from "node:path";
 import type { UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
-import { readServerlessFile } from "../../../local/serverless-file.ts";
 import { sleep, type Clock } from "../../../shared/clock.ts";
 import { CONNECTION } from "../../../shared/connection/attributes.ts";
 import type { RawItem } from "../../../shared/connection/item.ts";
@@ -28,13 +26,10 @@ import {
   type StoreObserver,
   type Tampering,
 } from "./store.ts";
+import { CONNECTIONS, describe, MESSAGES } from "./tables.ts";
 import { SimTask } from "./task.ts";
 import { SimUpstream, type UpstreamSettings } from "./upstream.ts";
 import { PRODUCER, Weather } from "./weather.ts";
-
-const DEFINITIONS = readServerlessFile({ projectRoot: path.join(import.meta.dirname, "../../..") }).tables;
-const CONNECTIONS = definition("ConnectionsTable");
-const MESSAGES = definition("MessagesTable");
 
 export interface FleetOptions {
   readonly seed: string;
@@ -306,20 +301,4 @@ export class Fleet implements StoreObserver {
     const troubledAtMs = this.#upstreams.get(connectionId)?.troubledAtMs ?? -Infinity;
     return this.scheduler.nowMs - troubledAtMs <= 2 * connectGiveUpMs + 20_000;
   }
-}
-
-function describe(item: RawItem | undefined): string {
-  if (item === undefined) return "item deleted";
-  const expires = Number(item[CONNECTION.expiresAtMs]?.N ?? NaN);
-  const seconds = expires === 0 ? "0" : `${((expires - Date.UTC(2026, 0, 1)) / 1000).toFixed(3)} s`;
-  return (
-    `item: ${item[CONNECTION.desiredState]?.S ?? "?"} owner ${item[CONNECTION.owner]?.S ?? "-"} ` +
-    `epoch ${item[CONNECTION.epoch]?.N ?? "-"} expires ${seconds} last_seq ${item[CONNECTION.lastSeq]?.N ?? "-"}`
-  );
-}
-
-function definition(logicalId: string): (typeof DEFINITIONS)[number] {
-  const found = DEFINITIONS.find((table) => table.logicalId === logicalId);
-  if (found === undefined) throw new Error(`serverless.yml has no ${logicalId}`);
-  return found;
 }

@@ -5,6 +5,7 @@ import type { SimProcess } from "../engine/process.ts";
 import type { Scheduler } from "../engine/scheduler.ts";
 import type { Seeded } from "../engine/seeded.ts";
 import type { SimMessage, SimUpstream } from "./upstream.ts";
+import { Wire } from "./wire.ts";
 
 export interface SimSocketDeps {
   readonly scheduler: Scheduler;
@@ -18,7 +19,6 @@ export interface SimSocketDeps {
   readonly actingEpoch: (connectionId: string) => bigint | undefined;
 }
 
-const LATENCY_MS: readonly [number, number] = [3, 60];
 const SERVER_PING_MS = 10_000;
 /** Messages of one read. */
 export const CHUNK = 16;
@@ -46,7 +46,8 @@ export class SimSocket implements UpstreamSocket {
   readonly #cancels = new Set<Cancel>();
   #client: "connecting" | "open" | "closing" | "ended" = "connecting";
   #server: "none" | "open" | "closed" = "none";
-  #cut = false;
+  readonly #upward: Wire;
+  readonly #downward: Wire;
   #stalled = false;
   #paused = false;
   /** Arrived at the worker's machine, and waiting because it does not read. */
@@ -55,8 +56,6 @@ export class SimSocket implements UpstreamSocket {
   readonly #unread = new Set<SimMessage>();
   /** Still at the sender. */
   readonly #unsent: SimMessage[] = [];
-  #toClientAtMs = 0;
-  #toServerAtMs = 0;
   #lastHeardMs = 0;
   #serverHeardAtMs = 0;
 
@@ -66,6 +65,8 @@ export class SimSocket implements UpstreamSocket {
     this.url = url;
     this.#events = events;
     this.#mayAct = mayAct;
+    this.#upward = new Wire(deps.scheduler, deps.seeded.fork("up"));
+    this.#downward = new Wire(deps.scheduler, deps.seeded.fork("down"));
     deps.process.onDeath(() => this.#processDied());
     this.#after(deps.settings.handshakeTimeoutMs, () => {
       if (this.#client === "connecting") this.#fail("handshake timeout");
@@ -90,7 +91,7 @@ export class SimSocket implements UpstreamSocket {
   }
 
   get open(): boolean {
-    return this.#client === "open" && this.#server === "open" && !this.#cut && this.#deps.process.alive;
+    return this.#client === "open" && this.#server === "open" && !this.#downward.isCut && this.#deps.process.alive;
   }
 
   // The worker's end.
@@ -171,7 +172,8 @@ export class SimSocket implements UpstreamSocket {
 
   /** From now on nothing passes, and neither end is told. */
   cut(): void {
-    this.#cut = true;
+    this.#upward.cut();
+    this.#downward.cut();
     this.faulty = true;
     this.#deps.scheduler.in(SERVER_PATIENCE_MS, () => this.#serverEnds());
   }
@@ -311,20 +313,12 @@ export class SimSocket implements UpstreamSocket {
   }
 
   #toServer(fn: () => void): void {
-    const { scheduler, seeded } = this.#deps;
-    if (this.#cut) return;
-    this.#toServerAtMs = Math.max(this.#toServerAtMs, scheduler.nowMs + seeded.skewed(...LATENCY_MS));
-    scheduler.at(this.#toServerAtMs, () => {
-      if (!this.#cut) fn();
-    });
+    this.#upward.send(fn);
   }
 
   #toClient(fn: () => void): void {
-    const { process, scheduler, seeded } = this.#deps;
-    if (this.#cut) return;
-    this.#toClientAtMs = Math.max(this.#toClientAtMs, scheduler.nowMs + seeded.skewed(...LATENCY_MS));
-    scheduler.at(this.#toClientAtMs, () => {
-      if (this.#cut) return;
+    const { process } = this.#deps;
+    this.#downward.send(() => {
       if (process.frozen) this.faulty = true;
       process.deliver(() => {
         this.#arrived.push(fn);
