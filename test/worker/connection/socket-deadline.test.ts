@@ -42,13 +42,13 @@ describe("a socket past its owner's deadline", () => {
   });
 
   it("sends no ping of its own", async () => {
-    dialled = await new Dialled(upstream.url, { pingIntervalMs: 10, idleTimeoutMs: 100 }).opened();
+    dialled = new Dialled(upstream.url, { pingIntervalMs: 10, idleTimeoutMs: 100 });
+    // From the beginning: a ping sent before it is forbidden could still be on its way when frames are counted.
     dialled.mayAct = () => false;
     const peer = await upstream.socket(n);
-    const before = peer.opcodes().length;
     await dialled.end();
     await until("the connection is closed", () => peer.ended);
-    assert.equal(peer.opcodes().length, before);
+    assert.deepEqual(peer.opcodes(), []);
   });
 
   it("answers no close, and is gone at once", async () => {
