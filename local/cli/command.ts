@@ -1,4 +1,5 @@
 import { InterruptedError } from "../run/wait.ts";
+import { EndpointError } from "../stack/server.ts";
 import { HelpShown, UsageError } from "./usage.ts";
 
 /** Exit codes of the commands. */
@@ -31,7 +32,7 @@ export async function runCommand(
     process.exit(await command(process.argv.slice(2), abort.signal));
   } catch (error) {
     if (error instanceof HelpShown) process.exit(EXIT.ok);
-    if (error instanceof UsageError) {
+    if (error instanceof UsageError || error instanceof EndpointError) {
       process.stderr.write(`${error.message}\n(--help lists the options)\n`);
       process.exit(EXIT.usage);
     }

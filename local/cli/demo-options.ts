@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import path from "node:path";
 import { FAULT_KINDS, FAULT_MEANINGS, neededMs, type FaultCounts, type RecoveryTimings } from "../run/fault-plan.ts";
 import { decimal, wholeNumber } from "./numbers.ts";
@@ -117,6 +117,9 @@ function writablePath(file: string): string {
     accessSync(path.dirname(full), constants.W_OK);
   } catch {
     throw new UsageError(`--json: the folder ${path.dirname(full)} must exist and be writable`);
+  }
+  if (statSync(full, { throwIfNoEntry: false })?.isDirectory() === true) {
+    throw new UsageError(`--json: must name a file, and ${full} is a folder`);
   }
   return full;
 }

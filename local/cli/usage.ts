@@ -64,7 +64,7 @@ export function runTimings(env: Env) {
     tuning[name] = value;
   }
   try {
-    return { tuning, timings: compileSettings(tuning, NAMES) };
+    return { tuning, timings: compileSettings(tuning, [...NAMES, "logLevel"]) };
   } catch (error) {
     if (error instanceof ConfigurationError) throw new UsageError(error.message);
     throw error;

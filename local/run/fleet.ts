@@ -64,6 +64,8 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   };
   try {
     const building = buildWorker(folder.bundles);
+    // However the start ends, the bundler is done with the folder before anybody removes it; a failure is told below.
+    closers.push(() => building.catch(() => undefined));
     const board = new MetricsBoard();
     const live = new LiveState();
     closers.push(() => live.close());

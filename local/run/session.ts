@@ -8,6 +8,7 @@ import { startFleet, type Fleet, type FleetOptions } from "./fleet.ts";
 import { createRunFolder, type RunFolder } from "./folder.ts";
 import { Monitor, type MonitorDeps } from "./monitor.ts";
 import { runnerLogger } from "./runner-logger.ts";
+import { EndpointError } from "../stack/server.ts";
 
 /** What a command gets from its composition root. */
 export interface RunDeps {
@@ -67,7 +68,8 @@ export async function withFleet<T>(
     removeLogs = done.removeLogs;
     return done.result;
   } catch (error) {
-    removeLogs = signal.aborted;
+    // Nothing ran where an endpoint was refused: its log would tell no more than the message.
+    removeLogs = signal.aborted || error instanceof EndpointError;
     logger.error({ ...errorFields(error), stack: error instanceof Error ? error.stack : undefined }, "the run failed");
     throw error;
   } finally {

@@ -8,7 +8,7 @@ import { ensureQueues } from "./create-queues.ts";
 import { ensureTable } from "./create-tables.ts";
 import { startDynamoDb } from "./dynamodb.ts";
 import { resolvedEnvironment } from "./resolved-environment.ts";
-import { isLoopback, type LocalServer } from "./server.ts";
+import { firstUse, isLoopback, type LocalServer } from "./server.ts";
 import { startSqs } from "./sqs.ts";
 
 export interface StackOptions {
@@ -140,13 +140,14 @@ async function createResources(
   const sqsClient = new SQSClient({ ...shared, endpoint: sqs.endpoint });
   try {
     for (const definition of file.tables) {
-      const table = await ensureTable(dynamodbClient, definition);
+      const table = await firstUse(dynamodb, "DynamoDB with streams", () => ensureTable(dynamodbClient, definition));
       references[definition.logicalId] = table.tableName;
       references[`${definition.logicalId}.Arn`] = table.tableArn;
       if (table.streamArn !== undefined) references[`${definition.logicalId}.StreamArn`] = table.streamArn;
     }
     const loopbackOrigin = isLoopback(sqs.endpoint) ? new URL(sqs.endpoint).origin : undefined;
-    for (const [logicalId, queue] of await ensureQueues(sqsClient, file.queues, loopbackOrigin)) {
+    const queues = await firstUse(sqs, "SQS", () => ensureQueues(sqsClient, file.queues, loopbackOrigin));
+    for (const [logicalId, queue] of queues) {
       references[logicalId] = queue.url;
       references[`${logicalId}.Arn`] = queue.arn;
     }

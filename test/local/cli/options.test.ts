@@ -69,6 +69,7 @@ describe("options of the demo", () => {
       "--connections 1500 --workers 2 --crash 1",
       /--connections: the workers that are left by a fault hold 1000 at most/,
     ],
+    ["--json /", /--json: must name a file, and \/ is a folder/],
     ["--json /no/such/folder/out.json", /--json: the folder \/no\/such\/folder must exist/],
   ];
   for (const [line, message] of wrong) {
