@@ -50,25 +50,58 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  */
 export class AnchoredClock {
   readonly #clock: Clock;
-  #wallAnchorMs: number;
-  #monotonicAnchorMs: number;
+  #anchor: ClockAnchor;
+  /** Wall minus anchored time that says nothing: the smallest difference since the anchor was set. */
+  #knownLeadMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#wallAnchorMs = clock.wallMs();
-    this.#monotonicAnchorMs = clock.monotonicMs();
+    this.#anchor = { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
   }
 
   /** Integer milliseconds since the Unix epoch. */
   nowMs(): number {
-    return Math.floor(this.#wallAnchorMs + (this.#clock.monotonicMs() - this.#monotonicAnchorMs));
+    return Math.floor(this.#anchor.wallMs + (this.#clock.monotonicMs() - this.#anchor.monotonicMs));
+  }
+
+  /**
+   * By how much the wall clock has run ahead of this one, ms; 0 or more. Either somebody set the wall clock forward, or
+   * the machine was suspended and its monotonic clock stood still: then this clock is late by so much. Nobody can tell
+   * which without asking another clock.
+   */
+  leapMs(): number {
+    const leadMs = this.#clock.wallMs() - this.nowMs();
+    // A wall clock that was set back must not hide a suspension of the same length.
+    this.#knownLeadMs = Math.min(this.#knownLeadMs, leadMs);
+    return leadMs - this.#knownLeadMs;
+  }
+
+  /** No earlier than the true time, as far as this machine can know: the end of a lease that is written must not be early. */
+  latestMs(): number {
+    return Math.floor(this.nowMs() + this.leapMs());
+  }
+
+  get anchor(): ClockAnchor {
+    return this.#anchor;
   }
 
   /** Takes the machine's wall clock as it is now. Only for a process that holds no lease: written expiries would jump. */
   reanchor(): void {
-    this.#wallAnchorMs = this.#clock.wallMs();
-    this.#monotonicAnchorMs = this.#clock.monotonicMs();
+    this.#anchor = { wallMs: this.#clock.wallMs(), monotonicMs: this.#clock.monotonicMs() };
+    this.#knownLeadMs = 0;
   }
+
+  /** Goes back to a former anchor, and takes the wall clock's lead over it for an error of the wall clock. */
+  restore(anchor: ClockAnchor): void {
+    this.#anchor = anchor;
+    this.#knownLeadMs = this.#clock.wallMs() - this.nowMs();
+  }
+}
+
+/** A moment as both clocks of a machine showed it. */
+export interface ClockAnchor {
+  readonly wallMs: number;
+  readonly monotonicMs: number;
 }
 
 /** Resolves after `delayMs`, or as soon as `signal` aborts; never rejects. */

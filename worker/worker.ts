@@ -137,7 +137,7 @@ export class Worker {
     this.#reporter.start();
     await this.#askForTheTime();
     if (this.#isDraining()) return;
-    if (this.#deps.clockGuard.beyondSkew()) this.#clockPause = this.#pauseForClock();
+    if (this.#clockIsOff()) this.#clockPause = this.#pauseForClock();
     else this.#startIntake();
     this.#scheduleClockCheck();
   }
@@ -209,26 +209,40 @@ export class Worker {
 
   #scheduleClockCheck(): void {
     this.#cancelClockCheck = this.#deps.clock.after(CLOCK_CHECK_MS, () => {
-      if (this.#deps.clockGuard.beyondSkew()) this.#clockPause ??= this.#pauseForClock();
+      if (this.#clockIsOff()) this.#clockPause ??= this.#pauseForClock();
       if (this.#draining === undefined) this.#scheduleClockCheck();
     });
   }
 
+  /** Proven wrong by the store's answers, or left behind by the machine's own wall clock, as after a suspension. */
+  #clockIsOff(): boolean {
+    const { anchored, clockGuard, settings } = this.#deps;
+    return clockGuard.beyondSkew() || anchored.leapMs() > settings.skewMs;
+  }
+
   /**
-   * The clock is proven to be off by more than the protocol tolerates: take nothing, poll nothing, give everything back,
-   * anchor anew, and go on only when the new anchor is not disproved.
+   * The clock is off by more than the protocol tolerates: take nothing, poll nothing, give everything back, anchor anew,
+   * and go on only when the new anchor is not disproved. It may be the wall clock that is wrong (somebody set it): then
+   * the former anchor is the better one, so both are tried in turn.
    */
   async #pauseForClock(): Promise<void> {
     const { anchored, clock, clockGuard, logger } = this.#deps;
-    logger.error({ offset_ms: clockGuard.provenOffsetMs() }, "clock is off beyond the skew: giving everything back");
+    logger.error(
+      { offset_ms: clockGuard.provenOffsetMs(), leap_ms: Math.round(anchored.leapMs()) },
+      "clock is off beyond the skew: giving everything back",
+    );
     await Promise.all([this.#consumer.stop(), this.#finder.stop(), this.#giveAllBack()]);
     if (this.#isDraining()) return;
-    do {
-      anchored.reanchor();
+    const former = anchored.anchor;
+    for (let byWall = true; ; byWall = !byWall) {
+      // The wall clock anew each time: it may have been put right meanwhile.
+      if (byWall) anchored.reanchor();
+      else anchored.restore(former);
       clockGuard.reset();
       await sleep(clock, CLOCK_CHECK_MS);
       await this.#askForTheTime();
-    } while (clockGuard.beyondSkew() && !this.#isDraining());
+      if (this.#isDraining() || !this.#clockIsOff()) break;
+    }
     if (this.#isDraining()) return;
     this.#acquirer.resume();
     this.#finder = this.#newFinder();

@@ -9,5 +9,6 @@ export { mend, type MendRequest } from "./mend.ts";
 export type { Checkpoint, Holder } from "./holder.ts";
 export type { CallOptions, LeaseTable } from "./context.ts";
 export type { Held, Lost, LostReason, Outcome, Unknown, UnknownReason } from "./outcome.ts";
+export { unknown } from "./outcome.ts";
 export { isRejectedItem } from "./classify.ts";
 export { Deadline } from "./deadline.ts";

@@ -39,6 +39,8 @@ export type UnknownReason =
   | "network"
   /** The lease of another ends within twice the skew: the hint stays and is tried again. */
   | "expiring"
+  /** Not sent: this machine cannot tell the time well enough to count a lease by it. */
+  | "clock"
   | "other";
 
 /** Nobody can say whether the write is applied, or it may be in a moment. Never a loss: try on until the local deadline. */

@@ -32,6 +32,44 @@ describe("AnchoredClock", () => {
     }
   });
 
+  it("shows by how much the wall clock ran ahead, as after a suspension, and never less than that", () => {
+    const clock = new SteppingClock(0, WALL_MS);
+    const anchored = new AnchoredClock(clock);
+    clock.pass(1000);
+    assert.equal(anchored.leapMs(), 0);
+    assert.equal(anchored.latestMs(), anchored.nowMs());
+    clock.stepWall(7000);
+    assert.equal(anchored.leapMs(), 7000);
+    assert.equal(anchored.latestMs(), WALL_MS + 8000);
+    anchored.reanchor();
+    assert.equal(anchored.leapMs(), 0);
+    assert.equal(anchored.nowMs(), WALL_MS + 8000);
+  });
+
+  it("does not let a wall clock that was set back hide a suspension", () => {
+    const clock = new SteppingClock(0, WALL_MS);
+    const anchored = new AnchoredClock(clock);
+    clock.stepWall(-60_000);
+    assert.equal(anchored.leapMs(), 0);
+    clock.stepWall(9000);
+    assert.equal(anchored.leapMs(), 9000);
+    assert.equal(anchored.latestMs(), WALL_MS + 9000);
+  });
+
+  it("goes back to a former anchor, and from then on takes the wall clock's lead for an error of the wall clock", () => {
+    const clock = new SteppingClock(0, WALL_MS);
+    const anchored = new AnchoredClock(clock);
+    const former = anchored.anchor;
+    clock.stepWall(3_600_000);
+    clock.pass(500);
+    anchored.reanchor();
+    anchored.restore(former);
+    assert.equal(anchored.nowMs(), WALL_MS + 500);
+    assert.equal(anchored.leapMs(), 0);
+    clock.stepWall(4000);
+    assert.equal(anchored.leapMs(), 4000);
+  });
+
   it("gives whole milliseconds that never fall between two anchors", () => {
     const step = fc.tuple(fc.double({ min: 0, max: 5000, noNaN: true }), fc.integer({ min: -100_000, max: 100_000 }));
     fc.assert(

@@ -7,6 +7,7 @@ import {
   FROZEN_IN_FLIGHT,
   SAME_OWNER,
   STATED,
+  SUSPENDED,
   type Ranges,
 } from "./scenario/ranges.ts";
 import { simulate, type SimulationResult } from "./simulation.ts";
@@ -65,6 +66,11 @@ describe("the whole fleet under drawn faults", { concurrency: 1 }, () => {
 
   it("keeps them when one task loses and takes the same leases over and over", async () => {
     await holds(SAME_OWNER, 40);
+  });
+
+  it("keeps them when machines are suspended and their monotonic clocks stand still", async () => {
+    const { counts } = await holds(SUSPENDED, 40);
+    assert.ok((counts.get("log: clock is off beyond the skew: giving everything back") ?? 0) > 0);
   });
 
   it("breaks, as it must, when clocks differ by more than skew and margin and no worker can tell", async () => {

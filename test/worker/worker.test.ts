@@ -228,3 +228,51 @@ describe("a worker whose clock is proven to be off", () => {
     assert.equal((await drained(one)).clean, true);
   });
 });
+
+describe("a worker whose machine was suspended, or whose wall clock was set forward", () => {
+  it("acquires nothing as long as its anchored time may be late, and the hint stays", async () => {
+    const one = new VirtualWorker();
+    await one.worker.start();
+    await one.put("c-0");
+    one.machine.stepWall(5000);
+    one.queue.hint("c-0");
+    await one.clock.advanceUntil(() => one.said("nothing is taken now"), 5000);
+    assert.equal(one.lease("c-0").owner, undefined);
+    await one.clock.advanceUntil(() => one.lease("c-0").owner === "me", 20_000);
+    assert.equal(one.anchored.nowMs(), one.machine.wallMs());
+    assert.ok((one.lease("c-0").expiresAtMs ?? 0) >= one.machine.wallMs() + 14_000);
+  });
+
+  it("gives everything back, and anchors anew where the store does not contradict the wall clock", async () => {
+    const one = new VirtualWorker();
+    await one.worker.start();
+    await one.take(...ids(3));
+    one.machine.stepWall(5000);
+    await one.clock.advanceUntil(() => one.worker.health()["connections"] === 0, 5000);
+    for (const id of ids(3)) assert.equal(one.lease(id).owner, undefined);
+    await one.clock.advanceUntil(() => one.said("clock anchored anew"), 20_000);
+    assert.equal(one.anchored.nowMs(), one.machine.wallMs());
+  });
+
+  it("keeps its former anchor where the store contradicts the wall clock", async () => {
+    const one = new VirtualWorker();
+    const trueOffsetMs = one.machine.wallMs() - one.clock.monotonicMs();
+    // Every answer of the store tells the true time.
+    one.db.faults = () => {
+      const nowMs = one.anchored.nowMs();
+      const trueMs = trueOffsetMs + one.clock.monotonicMs();
+      one.guard.observe({ sentAtMs: nowMs, receivedAtMs: nowMs, dateMs: Math.floor(trueMs / 1000) * 1000 });
+      return undefined;
+    };
+    await one.worker.start();
+    await one.take(...ids(3));
+    one.machine.stepWall(3_600_000);
+    await one.clock.advanceUntil(() => one.said("clock anchored anew"), 30_000);
+    assert.ok(Math.abs(one.anchored.nowMs() - (trueOffsetMs + one.clock.monotonicMs())) <= 1);
+    one.queue.hint(...ids(3));
+    await one.clock.advanceUntil(() => one.worker.health()["connections"] === 3, 10_000);
+    // It stays so: the wall clock's error is known now.
+    await one.clock.advance(60_000);
+    assert.equal(one.worker.health()["connections"], 3);
+  });
+});

@@ -10,6 +10,7 @@ import {
   acquire,
   Deadline,
   renew,
+  unknown,
   type Acquired,
   type Holder,
   type LeaseTable,
@@ -113,7 +114,9 @@ export class Acquirer {
     try {
       const { outcome, deadline } = await this.#write(connectionId);
       if (outcome.kind === "unknown") {
-        if (outcome.reason !== "expiring") {
+        if (outcome.reason === "clock") {
+          logger.warn({ connection_id: connectionId, ...errorFields(outcome.error) }, "nothing is taken now");
+        } else if (outcome.reason !== "expiring") {
           this.#forgetExpired();
           this.#unresolved.set(connectionId, this.#deps.clock.monotonicMs());
           logger.warn(
@@ -146,7 +149,16 @@ export class Acquirer {
       const { leaseMs, skewMs } = settings;
       // Before the request: the store counts the lease from no earlier a moment.
       let deadline = Deadline.startingNow(clock, leaseMs - settings.marginMs);
-      let outcome = await acquire(table, { connectionId, owner, nowMs: anchored.nowMs(), leaseMs, skewMs }, options);
+      const nowMs = anchored.nowMs();
+      // Read after the time it judges: a suspension in between shows here, a later one only ages the whole request.
+      const leapMs = anchored.leapMs();
+      if (leapMs > skewMs) {
+        const error = new Error(
+          `the wall clock is ${Math.round(leapMs)} ms ahead of the time that leases are counted by`,
+        );
+        return { outcome: unknown("clock", error), deadline };
+      }
+      let outcome = await acquire(table, { connectionId, owner, nowMs, leaseMs, skewMs }, options);
       if (outcome.kind === "lost" && outcome.reason === "own-older-life" && outcome.item !== undefined) {
         deadline = Deadline.startingNow(clock, leaseMs - settings.marginMs);
         outcome = await this.#takeOver(connectionId, outcome, outcome.item, options);
@@ -171,7 +183,7 @@ export class Acquirer {
     const { anchored, owner, settings, table } = this.#deps;
     const { epoch, expiresAtMs } = leaseOf(item);
     if (epoch === undefined || expiresAtMs === undefined) return refused;
-    const nowMs = anchored.nowMs();
+    const nowMs = anchored.latestMs();
     // Beyond what is stored, but never beyond an absurd value, which the audit mends.
     const newExpiresAtMs = Math.max(nowMs + settings.leaseMs, Math.min(expiresAtMs + 1, nowMs + 2 * settings.leaseMs));
     const outcome = await renew(table, { connectionId, owner, epoch, expiresAtMs: newExpiresAtMs }, options);

@@ -269,7 +269,9 @@ export class Heartbeater implements LeaseKeeper {
     // Before the expiry is computed, and so before the request: whatever happens between these lines, the local deadline
     // comes no later than the margin allows.
     const deadline = Deadline.startingNow(clock, settings.leaseMs - settings.marginMs);
-    const expiresAtMs = Math.max(anchored.nowMs() + settings.leaseMs, holding.expiresAtMs + 1);
+    // `latestMs`: on a machine that was suspended the anchored time is late, and an expiry that is too early would let
+    // another worker take what this one goes on acting on.
+    const expiresAtMs = Math.max(anchored.latestMs() + settings.leaseMs, holding.expiresAtMs + 1);
     holding.sending(expiresAtMs);
     const startedMs = clock.monotonicMs();
     const outcome = await renew(
@@ -294,7 +296,7 @@ export class Heartbeater implements LeaseKeeper {
       holding.extend(deadline);
       // Where somebody put the stored expiry ahead of ours nothing was written; the next renewal must go beyond it. Not
       // beyond an absurd one: that would keep it absurd, while the audit mends it.
-      holding.sending(Math.min(outcome.value.expiresAtMs, anchored.nowMs() + 2 * settings.leaseMs));
+      holding.sending(Math.min(outcome.value.expiresAtMs, anchored.latestMs() + 2 * settings.leaseMs));
       if (outcome.value.written && checkpoint !== undefined) entry.written = checkpoint.lastSeq;
       if (entry.ending !== undefined) return; // asked for while the renewal was on its way: #start takes it up
       entry.dueMs = clock.monotonicMs() + jittered(settings.heartbeatMs, settings.heartbeatJitter, random);

@@ -1,11 +1,12 @@
 import { ConditionalCheckFailedException, type UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
+import { AnchoredClock } from "../../../shared/clock.ts";
 import { CONNECTION } from "../../../shared/connection/attributes.ts";
 import { Deadline, type Checkpoint } from "../../../shared/lease/index.ts";
 import { Holding } from "../../../worker/lease/holding.ts";
 import { MessageLane } from "../../../worker/messages/lane.ts";
 import { MessageWriter } from "../../../worker/messages/writer.ts";
 import type { Rule } from "../checker/violations.ts";
-import { AT_THE_DEADLINE, FROZEN_IN_FLIGHT, SAME_OWNER } from "../scenario/ranges.ts";
+import { AT_THE_DEADLINE, FROZEN_IN_FLIGHT, SAME_OWNER, SUSPENDED } from "../scenario/ranges.ts";
 import type { SimulationOptions } from "../simulation.ts";
 import type { Fleet } from "../world/fleet.ts";
 import type { Answer, Tampering } from "../world/store.ts";
@@ -231,5 +232,12 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
         }),
       },
     },
+  },
+  {
+    name: "a machine that was suspended counts leases by the clock that stood still",
+    caughtBy: ["taken-while-acting", "one-actor"],
+    seed: 1,
+    options: { ranges: SUSPENDED },
+    install: () => replace(AnchoredClock.prototype, "leapMs", () => ({ value: () => 0 })),
   },
 ];

@@ -125,5 +125,4 @@ export const SUSPENDED: Ranges = {
   ...AT_THE_DEADLINE,
   name: "suspended",
   faults: { ...AT_THE_DEADLINE.faults, suspend: 5 },
-  withoutRecovery: true,
 };
