@@ -55,7 +55,7 @@ export type AcquireResult = "held" | "settled" | "again";
  */
 export class Acquirer {
   readonly #deps: AcquirerDeps;
-  readonly #underWay = new Set<Promise<AcquireResult>>();
+  readonly #underWay = new Map<string, Promise<AcquireResult>>();
   /** Ids of acquires that may have been applied, or may be yet, with the time they were given up (monotonic ms). */
   readonly #unresolved = new Map<string, number>();
   #stopped = false;
@@ -70,23 +70,26 @@ export class Acquirer {
     const begun = connections.beginAcquire(connectionId);
     if (begun === "full") return "again";
     if (begun === "known") {
+      // An acquire that is refused may have been judged before what this hint tells of.
+      if (this.#underWay.has(connectionId)) {
+        return (await this.#underWay.get(connectionId)) === "held" ? "settled" : "again";
+      }
       // A healthy lease of our own needs no hint; one that is ending may want an owner in a moment.
-      const connection = connections.get(connectionId);
-      return connection === undefined || connection.holding.mayAct() ? "settled" : "again";
+      return connections.get(connectionId)?.holding.mayAct() === true ? "settled" : "again";
     }
     const attempt = this.#attempt(connectionId, freeSinceMs);
-    this.#underWay.add(attempt);
+    this.#underWay.set(connectionId, attempt);
     try {
       return await attempt;
     } finally {
-      this.#underWay.delete(attempt);
+      this.#underWay.delete(connectionId);
     }
   }
 
   /** No acquire starts from now on; resolves when those under way are finished or undone. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    await Promise.allSettled(this.#underWay);
+    await Promise.allSettled(this.#underWay.values());
   }
 
   /**

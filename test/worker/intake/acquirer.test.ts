@@ -60,6 +60,22 @@ describe("an acquire", () => {
     assert.equal(intake.dial.sockets.length, 1);
   });
 
+  it("lets a hint come again that arrives while an acquire is under way and is then refused", async () => {
+    const intake = make();
+    await intake.seed("c", {
+      lease_owner: { S: "other" },
+      lease_expires_at_ms: { N: String(Date.UTC(2026, 0, 1) + 15_000) },
+    });
+    watch(intake, () => ({ kind: "delay", ms: 100 }));
+    const first = intake.acquirer.tryAcquire("c");
+    await intake.clock.advance(50);
+    // The other released meanwhile: this hint tells of a later state than the one that the first acquire has met.
+    const second = intake.acquirer.tryAcquire("c");
+    await intake.clock.advance(100);
+    assert.equal(await first, "settled");
+    assert.equal(await second, "again");
+  });
+
   it("is tried again later while our own holding of it is ending", async () => {
     const intake = make();
     await intake.seed("c");
