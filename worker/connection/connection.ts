@@ -83,7 +83,8 @@ export class Connection implements KeepEvents {
   #redial = false;
   #paused = false;
   #attempt = 0;
-  #troubledSinceMs: number;
+  /** Since the first dial without a socket that lived: waiting for a turn says nothing of the upstream. */
+  #troubledSinceMs: number | undefined;
   #cancelWait: Cancel | undefined;
 
   /** @param freeSinceMs when the connection became free (wall ms), as far as the hint knew. */
@@ -93,7 +94,6 @@ export class Connection implements KeepEvents {
     this.#raw = raw;
     this.#item = item;
     this.#freeSinceMs = freeSinceMs;
-    this.#troubledSinceMs = deps.clock.monotonicMs();
     this.#log = { connection_id: holding.connectionId, epoch: holding.epoch.toString() };
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
@@ -199,6 +199,7 @@ export class Connection implements KeepEvents {
       if (inGate) this.#deps.dialGate.leave();
       inGate = false;
     };
+    this.#troubledSinceMs ??= this.#deps.clock.monotonicMs();
     // Not with the new settings: until its end, the old socket is read by the old ones.
     this.#inbox.readBy(this.#item);
     try {
@@ -267,11 +268,11 @@ export class Connection implements KeepEvents {
     }
     if (redial || livedMs >= STABLE_MS) {
       this.#attempt = 0;
-      this.#troubledSinceMs = nowMs;
+      this.#troubledSinceMs = undefined;
     } else {
       this.#attempt++;
     }
-    if (nowMs - this.#troubledSinceMs > settings.connectGiveUpMs) {
+    if (nowMs - (this.#troubledSinceMs ?? nowMs) > settings.connectGiveUpMs) {
       void this.#park(`not connected for ${settings.connectGiveUpMs} ms: ${describeEnd(end)}`, this.#retryParkMs());
       return;
     }

@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { WebSocket, type ClientOptions } from "ws";
 import type { Cancel, Clock } from "../../shared/clock.ts";
 import type { SocketEnd } from "./close-codes.ts";
+import { GuardedConnect } from "./connect.ts";
 
 export interface SocketSettings {
   readonly handshakeTimeoutMs: number;
@@ -80,6 +81,7 @@ class GuardedSocket implements UpstreamSocket {
   readonly #events: SocketEvents;
   readonly #mayAct: () => boolean;
   readonly #ws: WebSocket;
+  readonly #connect: GuardedConnect;
   readonly #cancels = new Set<Cancel>();
   #lastHeardMs = 0;
   #paused = false;
@@ -97,7 +99,9 @@ class GuardedSocket implements UpstreamSocket {
     this.#settings = settings;
     this.#events = events;
     this.#mayAct = mayAct;
+    this.#connect = new GuardedConnect(new URL(url).protocol === "wss:", mayAct);
     const options: ClientOptions = {
+      createConnection: this.#connect.createConnection as unknown as NonNullable<ClientOptions["createConnection"]>,
       // Pongs are sent below, after asking; compression costs about 230 KB a connection.
       autoPong: false,
       perMessageDeflate: false,
@@ -234,6 +238,7 @@ class GuardedSocket implements UpstreamSocket {
   #end(end: SocketEnd): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#connect.abort();
     for (const cancel of this.#cancels) cancel();
     this.#cancels.clear();
     this.#events.onEnd(end);

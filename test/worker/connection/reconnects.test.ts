@@ -1,11 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { SocketEnd } from "../../../worker/connection/close-codes.ts";
+import { DialGate } from "../../../worker/connection/dial-gate.ts";
 import { Line, LINE_SETTINGS } from "../support/line.ts";
 
 const { reconnectBaseMs, reconnectCapMs, connectGiveUpMs, fatalParkMs, parkBaseMs, maxParkMs } = LINE_SETTINGS;
 /** A socket that lived for so long was no accident. */
 const STABLE_MS = 5000;
+
+/** A gate whose places are all taken by somebody else. */
+function occupied(gate: DialGate): DialGate {
+  gate.enter(() => undefined);
+  return gate;
+}
 
 /** Ends the present socket and returns the delay until the next dial. */
 async function redialAfter(line: Line, end: SocketEnd): Promise<number> {
@@ -44,6 +51,18 @@ describe("a socket that ends", () => {
     line.socket.end({ httpStatus: 403 });
     await line.untilEnded();
     assert.ok((line.lease.expiresAtMs ?? Infinity) <= line.heart.anchored.nowMs() + maxParkMs);
+  });
+
+  it("is given the whole time to connect however long it waited for its turn to dial", async () => {
+    let gate: DialGate | undefined;
+    const line = await Line.start({ dialGate: (clock) => (gate = occupied(new DialGate(clock, 1, 1000))) });
+    await line.clock.advance(connectGiveUpMs + 1000);
+    assert.equal(line.dial.sockets.length, 0);
+    gate?.leave();
+    await line.dialled(1, 1000);
+    line.socket.end({ code: 1006 });
+    await line.dialled(2, 10_000);
+    assert.equal(line.state, "connecting");
   });
 
   it("is dialled again at once when that is routine and it had lived", async () => {
