@@ -19,7 +19,7 @@ import { describeEnd, verdictOf, type SocketEnd, type Verdict } from "./close-co
 import type { DialGate } from "./dial-gate.ts";
 import { Inbox } from "./inbox.ts";
 import type { Dial, UpstreamSocket } from "./socket.ts";
-import { targetUrl } from "./target.ts";
+import { hostOf, targetUrl } from "./target.ts";
 
 export type ConnectionState = "connecting" | "streaming" | "backing-off" | "draining" | "released" | "lost" | "parked";
 
@@ -186,19 +186,21 @@ export class Connection implements KeepEvents {
 
   #connect(): void {
     this.#state = "connecting";
-    this.#cancelWait = this.#deps.dialGate.enter(() => {
+    const { dialGate } = this.#deps;
+    const host = hostOf(this.#item.wsUrl);
+    this.#cancelWait = dialGate.enter(host, () => {
       this.#cancelWait = undefined;
-      if (this.#state === "connecting" && this.#mayAct()) this.#dial();
-      else this.#deps.dialGate.leave();
+      let inGate = true;
+      const leaveGate = (): void => {
+        if (inGate) dialGate.leave(host);
+        inGate = false;
+      };
+      if (this.#state === "connecting" && this.#mayAct()) this.#dial(leaveGate);
+      else leaveGate();
     });
   }
 
-  #dial(): void {
-    let inGate = true;
-    const leaveGate = (): void => {
-      if (inGate) this.#deps.dialGate.leave();
-      inGate = false;
-    };
+  #dial(leaveGate: () => void): void {
     this.#troubledSinceMs ??= this.#deps.clock.monotonicMs();
     // Not with the new settings: until its end, the old socket is read by the old ones.
     this.#inbox.readBy(this.#item);

@@ -4,6 +4,9 @@ import { numberSource } from "./number-source.ts";
 /** A cursor travels in every renewal and in a URL. One beyond this, or of broken characters, would make renewals fail. */
 const MAX_CURSOR_LENGTH = 2048;
 
+/** Somewhere in the message; only then may a number in it be rounded to an integer that is not what stands there. */
+const FRACTION_OR_EXPONENT = /\d[.eE]/;
+
 /** Reads the position out of a message. Compiled once per connection from an RFC 6901 pointer. */
 export class PositionReader {
   readonly #path: readonly string[];
@@ -23,21 +26,24 @@ export class PositionReader {
     const value = this.#read(text);
     if (typeof value === "string") return parseSeq(value);
     if (typeof value !== "number" || !Number.isInteger(value)) return undefined;
-    // A double may already be rounded: only then the digits are read from the text itself.
-    return parseSeq(Number.isSafeInteger(value) ? String(value) : (numberSource(text, this.#path) ?? ""));
+    const source = this.#source(text, value);
+    // 1.0 is whole, and so is 1e3; 1.00000000000000000001 is not, though a double says so.
+    return parseSeq(Number.isSafeInteger(value) && isWhole(source) ? String(value) : source);
   }
 
   /** An opaque cursor, given back as it came; undefined when the message has none that could be stored. */
   cursor(text: string): string | undefined {
     const value = this.#read(text);
-    const cursor = typeof value === "number" ? this.#digits(text, value) : value;
+    const cursor = typeof value === "number" ? this.#source(text, value) : value;
     return typeof cursor === "string" && cursor.length <= MAX_CURSOR_LENGTH && cursor.isWellFormed()
       ? cursor
       : undefined;
   }
 
-  #digits(text: string, value: number): string | undefined {
-    return Number.isSafeInteger(value) ? String(value) : numberSource(text, this.#path);
+  /** The number as it stands. Read from the text itself only where the double may differ from it. */
+  #source(text: string, value: number): string {
+    const same = Number.isSafeInteger(value) && !Object.is(value, -0) && !FRACTION_OR_EXPONENT.test(text);
+    return same ? String(value) : (numberSource(text, this.#path) ?? "");
   }
 
   #read(text: string): unknown {
@@ -49,6 +55,16 @@ export class PositionReader {
     }
     return descend(value, this.#path);
   }
+}
+
+/** Whether a number is whole by its digits. */
+function isWhole(source: string): boolean {
+  const [mantissa = "", exponent = "0"] = source.toLowerCase().split("e");
+  const fraction = mantissa.includes(".") ? mantissa.length - mantissa.indexOf(".") - 1 : 0;
+  const digits = mantissa.replace(".", "").replace("-", "");
+  let zeros = 0;
+  while (zeros < digits.length && digits.at(-1 - zeros) === "0") zeros++;
+  return zeros === digits.length || Number(exponent) - fraction + zeros >= 0;
 }
 
 function descend(value: unknown, path: readonly string[]): unknown {

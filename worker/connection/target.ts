@@ -19,6 +19,11 @@ export function targetUrl(item: Pick<ConnectionItem, "wsUrl" | "upstream" | "kin
   return withoutCursorParameters(item.wsUrl).replaceAll(CURSOR_PLACEHOLDER, "");
 }
 
+/** Host and port of an item's URL; the placeholder stands in its path or query alone. */
+export function hostOf(wsUrl: string): string {
+  return new URL(wsUrl.replaceAll(CURSOR_PLACEHOLDER, "0")).host;
+}
+
 function withoutCursorParameters(wsUrl: string): string {
   // Only the first question mark begins the query; further ones belong to it.
   const at = wsUrl.indexOf("?");

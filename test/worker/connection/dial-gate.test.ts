@@ -5,9 +5,13 @@ import { DialGate } from "../../../worker/connection/dial-gate.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
 /** Enters the gate `count` times and notes who was let in. */
-function crowd(gate: DialGate, count: number): { readonly admitted: number[]; readonly cancels: (() => void)[] } {
+function crowd(
+  gate: DialGate,
+  count: number,
+  host = "a",
+): { readonly admitted: number[]; readonly cancels: (() => void)[] } {
   const admitted: number[] = [];
-  const cancels = Array.from({ length: count }, (_, n) => gate.enter(() => admitted.push(n)));
+  const cancels = Array.from({ length: count }, (_, n) => gate.enter(host, () => admitted.push(n)));
   return { admitted, cancels };
 }
 
@@ -16,9 +20,9 @@ describe("the dial gate", () => {
     const gate = new DialGate(new VirtualClock(), 2, 1000);
     const { admitted } = crowd(gate, 4);
     assert.deepEqual(admitted, [0, 1]);
-    gate.leave();
+    gate.leave("a");
     assert.deepEqual(admitted, [0, 1, 2]);
-    gate.leave();
+    gate.leave("a");
     assert.deepEqual(admitted, [0, 1, 2, 3]);
   });
 
@@ -40,7 +44,7 @@ describe("the dial gate", () => {
     const gate = new DialGate(new VirtualClock(), 1, 1000);
     const { admitted, cancels } = crowd(gate, 3);
     cancels[1]?.();
-    gate.leave();
+    gate.leave("a");
     assert.deepEqual(admitted, [0, 2]);
   });
 
@@ -49,22 +53,49 @@ describe("the dial gate", () => {
     const { admitted, cancels } = crowd(gate, 2);
     cancels[0]?.();
     assert.deepEqual(admitted, [0]);
-    gate.leave();
+    gate.leave("a");
     assert.deepEqual(admitted, [0, 1]);
   });
 
   it("goes on when somebody leaves at once, while being let in", () => {
     const gate = new DialGate(new VirtualClock(), 1, 1000);
     const admitted: number[] = [];
-    gate.enter(() => admitted.push(-1));
+    gate.enter("a", () => admitted.push(-1));
     for (let n = 0; n < 5; n++) {
-      gate.enter(() => {
+      gate.enter("a", () => {
         admitted.push(n);
-        gate.leave();
+        gate.leave("a");
       });
     }
-    gate.leave();
+    gate.leave("a");
     assert.deepEqual(admitted, [-1, 0, 1, 2, 3, 4]);
+  });
+
+  it("lets the hosts take turns: a crowd at one does not make another wait behind it", () => {
+    const gate = new DialGate(new VirtualClock(), 10, 1000);
+    const silent = crowd(gate, 1000, "silent");
+    assert.equal(silent.admitted.length, 8, "one host never fills all places");
+    const other = crowd(gate, 100, "other");
+    assert.equal(other.admitted.length, 2, "some are left for the others");
+    // The other host answers at once, the silent one never.
+    for (let n = 0; n < 98; n++) gate.leave("other");
+    assert.equal(other.admitted.length, 100);
+    assert.equal(silent.admitted.length, 8);
+    gate.leave("silent");
+    assert.equal(silent.admitted.length, 9);
+  });
+
+  it("serves every host in its turn when places are short", () => {
+    const gate = new DialGate(new VirtualClock(), 1, 1000);
+    const order: string[] = [];
+    for (const host of ["a", "a", "a", "b", "b", "c"]) gate.enter(host, () => order.push(host));
+    while (order.length < 6) gate.leave(order.at(-1) ?? "");
+    assert.deepEqual(order, ["a", "a", "b", "c", "a", "b"]);
+  });
+
+  it("is told by whom a place is given back", () => {
+    const gate = new DialGate(new VirtualClock(), 1, 1000);
+    assert.throws(() => gate.leave("a"), /nobody dials a/);
   });
 
   it("never has more inside than allowed, nor lets in more than burst and rate give, whatever happens", async () => {
@@ -78,23 +109,25 @@ describe("the dial gate", () => {
       fc.asyncProperty(fc.array(step, { maxLength: 80 }), async (steps) => {
         const clock = new VirtualClock({ settleTurns: 0 });
         const gate = new DialGate(clock, 3, 20);
-        let inside = 0;
+        const inside: string[] = [];
+        let entered = 0;
         let started = 0;
         const cancels: (() => void)[] = [];
         for (const one of steps) {
           if (one === "enter") {
+            const host = `h${entered++ % 3}`;
             cancels.push(
-              gate.enter(() => {
-                inside++;
+              gate.enter(host, () => {
+                inside.push(host);
                 started++;
               }),
             );
           } else if (one === "cancel") cancels.shift()?.();
-          else if (one === "leave" && inside > 0) {
-            inside--;
-            gate.leave();
+          else if (one === "leave") {
+            const host = inside.shift();
+            if (host !== undefined) gate.leave(host);
           } else if (typeof one === "number") await clock.advance(one);
-          assert.ok(inside <= 3, `${inside} inside`);
+          assert.ok(inside.length <= 3, `${inside.length} inside`);
           assert.ok(started <= 5 + (clock.monotonicMs() / 1000) * 20 + 1e-6, `${started} started`);
         }
       }),

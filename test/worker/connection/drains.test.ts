@@ -11,13 +11,13 @@ describe("a drain", () => {
     const line = await Line.start({
       dialGate: (clock) => {
         const gate = new DialGate(clock, 1, 1000);
-        gate.enter(() => undefined);
+        gate.enter("feed.test", () => undefined);
         return gate;
       },
     });
     await line.connection.drain();
     assert.equal(line.state, "released");
-    line.dialGate.leave();
+    line.dialGate.leave("feed.test");
     await line.clock.advance(1000);
     assert.equal(line.dial.sockets.length, 0);
     assert.equal(line.lease.owner, undefined);

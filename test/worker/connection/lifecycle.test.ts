@@ -45,7 +45,7 @@ describe("a connection", () => {
     const line = await Line.start({
       dialGate: (clock) => {
         const gate = new DialGate(clock, 1, 1000);
-        gate.enter(() => undefined);
+        gate.enter("feed.test", () => undefined);
         return gate;
       },
     });
@@ -53,21 +53,21 @@ describe("a connection", () => {
     assert.equal(line.state, "connecting");
     assert.equal(line.dial.sockets.length, 0);
     assert.equal(line.holding.mayAct(), true);
-    line.dialGate.leave();
+    line.dialGate.leave("feed.test");
     assert.equal(line.dial.sockets.length, 1);
   });
 
   it("gives its place at the dial gate back when the handshake is over, however it went", async () => {
     const line = await Line.start({ dialGate: (clock) => new DialGate(clock, 1, 1000) });
     let turn = 0;
-    line.dialGate.enter(() => turn++);
+    line.dialGate.enter("feed.test", () => turn++);
     assert.equal(turn, 0);
     line.socket.open();
     assert.equal(turn, 1, "after an opened socket");
-    line.dialGate.leave();
+    line.dialGate.leave("feed.test");
     line.socket.end({ code: 1006 });
     await line.dialled(2);
-    line.dialGate.enter(() => turn++);
+    line.dialGate.enter("feed.test", () => turn++);
     assert.equal(turn, 1);
     line.socket.end({ error: "ECONNREFUSED" });
     assert.equal(turn, 2, "after a failed one");
@@ -93,7 +93,7 @@ describe("a connection", () => {
     assert.equal(line.state, "parked");
     assert.equal(line.item["last_error"]?.S, "cannot dial: Invalid URL");
     let turn = 0;
-    line.dialGate.enter(() => turn++);
+    line.dialGate.enter("feed.test", () => turn++);
     assert.equal(turn, 1);
   });
 
@@ -168,14 +168,14 @@ describe("a connection", () => {
     const line = await Line.start({
       dialGate: (clock) => {
         const gate = new DialGate(clock, 1, 1000);
-        gate.enter(() => undefined);
+        gate.enter("feed.test", () => undefined);
         return gate;
       },
     });
     let next = 0;
-    line.dialGate.enter(() => next++);
+    line.dialGate.enter("feed.test", () => next++);
     line.clock.stepWall(leaseMs);
-    line.dialGate.leave();
+    line.dialGate.leave("feed.test");
     assert.equal(line.dial.sockets.length, 0);
     assert.equal(next, 1);
     assert.equal(line.state, "lost");

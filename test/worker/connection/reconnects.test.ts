@@ -10,7 +10,7 @@ const STABLE_MS = 5000;
 
 /** A gate whose places are all taken by somebody else. */
 function occupied(gate: DialGate): DialGate {
-  gate.enter(() => undefined);
+  gate.enter("feed.test", () => undefined);
   return gate;
 }
 
@@ -58,7 +58,7 @@ describe("a socket that ends", () => {
     const line = await Line.start({ dialGate: (clock) => (gate = occupied(new DialGate(clock, 1, 1000))) });
     await line.clock.advance(connectGiveUpMs + 1000);
     assert.equal(line.dial.sockets.length, 0);
-    gate?.leave();
+    gate?.leave("feed.test");
     await line.dialled(1, 1000);
     line.socket.end({ code: 1006 });
     await line.dialled(2, 10_000);
