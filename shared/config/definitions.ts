@@ -121,7 +121,7 @@ export const WORKER_DEFINITIONS = {
     "WS_FLEET_MAX_CONCURRENT_DIALS",
     "50",
     integer(1, 10_000),
-    "Handshakes under way at once.",
+    "Handshakes under way at once; one host has at most four fifths of them.",
   ),
   maxConcurrentLeaseOps: define(
     "WS_FLEET_MAX_CONCURRENT_LEASE_OPS",
@@ -148,6 +148,12 @@ export const WORKER_DEFINITIONS = {
     "1048576",
     integer(1, 134_217_728),
     "Largest message; a larger one ends the socket with 1009.",
+  ),
+  unfinishedMaxBytes: define(
+    "WS_FLEET_UNFINISHED_MAX_BYTES",
+    "67108864",
+    integer(1_048_576, 4_294_967_296),
+    "Bytes of messages whose end has not come, of all sockets together; beyond it they end one by one.",
   ),
   reconnectBaseMs: define("WS_FLEET_RECONNECT_BASE_MS", "250", ms(), "First bound of the reconnect back-off."),
   reconnectCapMs: define("WS_FLEET_RECONNECT_CAP_MS", "10000", ms(), "Cap of the reconnect back-off."),

@@ -11,6 +11,27 @@ const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
  * @returns undefined where the path leads to no number.
  */
 export function numberSource(text: string, path: readonly string[]): string | undefined {
+  const at = valueAt(text, path);
+  return at === undefined ? undefined : numberAt(text, at);
+}
+
+/**
+ * The number or string at the end of a path as it stands in the text, which is JSON by itself.
+ *
+ * @param text as for {@link numberSource}.
+ */
+export function scalarSource(text: string, path: readonly string[]): string | undefined {
+  const at = valueAt(text, path);
+  if (at === undefined) return undefined;
+  return text[at] === QUOTE ? text.slice(at, skipString(text, at)) : numberAt(text, at);
+}
+
+function numberAt(text: string, at: number): string | undefined {
+  NUMBER.lastIndex = at;
+  return NUMBER.exec(text)?.[0];
+}
+
+function valueAt(text: string, path: readonly string[]): number | undefined {
   let at = skipSpace(text, 0);
   for (const token of path) {
     const value =
@@ -18,8 +39,7 @@ export function numberSource(text: string, path: readonly string[]): string | un
     if (value === undefined) return undefined;
     at = value;
   }
-  NUMBER.lastIndex = at;
-  return NUMBER.exec(text)?.[0];
+  return at;
 }
 
 /** Where the member's value begins; of members with the same name the last counts, as for `JSON.parse`. */

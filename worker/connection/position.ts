@@ -1,11 +1,16 @@
 import { parseSeq } from "../../shared/connection/upstream-settings.ts";
-import { numberSource } from "./number-source.ts";
+import { numberSource, scalarSource } from "./number-source.ts";
 
 /** A cursor travels in every renewal and in a URL. One beyond this, or of broken characters, would make renewals fail. */
 const MAX_CURSOR_LENGTH = 2048;
 
 /** Somewhere in the message; only then may a number in it be rounded to an integer that is not what stands there. */
 const FRACTION_OR_EXPONENT = /\d[.eE]/;
+/**
+ * A member whose name is written with an escape. V8 may give it the name of a member that it parsed before, in any other
+ * message, where that is how the escape begins (nodejs/node#63785).
+ */
+const ESCAPED_NAME = /\\[^][^"\\]*"[ \t\r\n]*:/;
 
 /** Reads the position out of a message. Compiled once per connection from an RFC 6901 pointer. */
 export class PositionReader {
@@ -53,7 +58,9 @@ export class PositionReader {
     } catch {
       return undefined;
     }
-    return descend(value, this.#path);
+    if (!ESCAPED_NAME.test(text)) return descend(value, this.#path);
+    const source = scalarSource(text, this.#path);
+    return source === undefined ? undefined : JSON.parse(source);
   }
 }
 

@@ -4,12 +4,15 @@ import { WebSocket, type ClientOptions } from "ws";
 import type { Cancel, Clock } from "../../shared/clock.ts";
 import type { SocketEnd } from "./close-codes.ts";
 import { GuardedConnect } from "./connect.ts";
+import { UnfinishedMessages, type Receiving } from "./unfinished.ts";
 
 export interface SocketSettings {
   readonly handshakeTimeoutMs: number;
   readonly pingIntervalMs: number;
   readonly idleTimeoutMs: number;
   readonly maxMessageBytes: number;
+  /** Of all sockets together: bytes of messages whose end has not come. */
+  readonly unfinishedMaxBytes: number;
   /** How long a peer that began or was asked to close may take for its part. */
   readonly closeGraceMs: number;
 }
@@ -49,7 +52,9 @@ const OWN_CODES: Readonly<Record<string, number>> = {
  * from an owner whose deadline has passed.
  */
 export function dialer(clock: Clock, settings: SocketSettings): Dial {
-  return (url, events, mayAct) => new GuardedSocket(clock, settings, url, events, mayAct);
+  const { unfinishedMaxBytes, idleTimeoutMs } = settings;
+  const unfinished = new UnfinishedMessages(clock, { maxBytes: unfinishedMaxBytes, patienceMs: idleTimeoutMs });
+  return (url, events, mayAct) => new GuardedSocket(clock, settings, unfinished, url, events, mayAct);
 }
 
 /** `ws` answers a close, and complains about a bad frame, through its own `close`: here both are asked about first. */
@@ -74,17 +79,29 @@ const MAX_UNSENT_BYTES = 65_536;
  * than this. Such a flood is ended, since nothing else would bound what it leaves in memory.
  */
 const MAX_MESSAGES_WHILE_PAUSED = 4096;
+/** Each part of a message costs about 200 bytes beside its own; shorter ones than this on average are refused. */
+const MIN_MEAN_PART_BYTES = 256;
+const MIN_PARTS = 1024;
+/** Of a ping or pong. */
+const CONTROL_HEADER_BYTES = 2;
 
-class GuardedSocket implements UpstreamSocket {
+class GuardedSocket implements UpstreamSocket, Receiving {
   readonly #clock: Clock;
   readonly #settings: SocketSettings;
+  readonly #unfinished: UnfinishedMessages;
   readonly #events: SocketEvents;
   readonly #mayAct: () => boolean;
   readonly #ws: WebSocket;
   readonly #connect: GuardedConnect;
   readonly #cancels = new Set<Cancel>();
   #lastHeardMs = 0;
+  /** By the writer, which is full. */
   #paused = false;
+  /** For want of memory for unfinished messages. */
+  #held = false;
+  #unfinishedBytes = 0;
+  #controlBytes = 0;
+  #messageEnded = false;
   #closing = false;
   #bytesWhileClosing = 0;
   #messagesWhilePaused = 0;
@@ -94,12 +111,21 @@ class GuardedSocket implements UpstreamSocket {
   #httpEnd: Pick<SocketEnd, "httpStatus" | "retryAfterMs"> | undefined;
   localPort: number | undefined;
 
-  constructor(clock: Clock, settings: SocketSettings, url: string, events: SocketEvents, mayAct: () => boolean) {
+  constructor(
+    clock: Clock,
+    settings: SocketSettings,
+    unfinished: UnfinishedMessages,
+    url: string,
+    events: SocketEvents,
+    mayAct: () => boolean,
+  ) {
     this.#clock = clock;
     this.#settings = settings;
+    this.#unfinished = unfinished;
     this.#events = events;
     this.#mayAct = mayAct;
     this.#connect = new GuardedConnect(new URL(url).protocol === "wss:", mayAct);
+    const maxParts = Math.max(MIN_PARTS, Math.ceil(settings.maxMessageBytes / MIN_MEAN_PART_BYTES));
     const options: ClientOptions = {
       createConnection: this.#connect.createConnection as unknown as NonNullable<ClientOptions["createConnection"]>,
       // Pongs are sent below, after asking; compression costs about 230 KB a connection.
@@ -107,6 +133,8 @@ class GuardedSocket implements UpstreamSocket {
       perMessageDeflate: false,
       followRedirects: false,
       maxPayload: settings.maxMessageBytes,
+      maxFragments: maxParts,
+      maxBufferedChunks: maxParts,
       skipUTF8Validation: false,
     };
     this.#ws = new AskingWebSocket(url, options, () => this.#mayClose());
@@ -117,12 +145,14 @@ class GuardedSocket implements UpstreamSocket {
     this.#ws.on("message", (data: Buffer, isBinary) => this.#received(data, isBinary));
     this.#ws.on("ping", (data: Buffer) => {
       this.#lastHeardMs = clock.monotonicMs();
+      this.#controlBytes += data.length + CONTROL_HEADER_BYTES;
       // A peer that sends pings and never reads would fill our memory with answers; it may go without some.
       const unread = this.#ws.bufferedAmount > MAX_UNSENT_BYTES;
       if (!unread && this.#mayAct() && this.#ws.readyState === WebSocket.OPEN) this.#ws.pong(data);
     });
-    this.#ws.on("pong", () => {
+    this.#ws.on("pong", (data: Buffer) => {
       this.#lastHeardMs = clock.monotonicMs();
+      this.#controlBytes += data.length + CONTROL_HEADER_BYTES;
     });
     this.#ws.on("error", (error: NodeJS.ErrnoException) => {
       this.#error ??= error.message;
@@ -149,11 +179,39 @@ class GuardedSocket implements UpstreamSocket {
   pause(): void {
     if (!this.#paused) this.#messagesWhilePaused = 0;
     this.#paused = true;
-    if (this.#ws.readyState === WebSocket.OPEN) this.#ws.pause();
+    this.#readOrNot();
   }
 
   resume(): void {
     this.#paused = false;
+    this.#readOrNot();
+  }
+
+  hold(): void {
+    if (this.#closing) {
+      this.#fail("goes on sending while it is closed");
+      return;
+    }
+    this.#held = true;
+    this.#readOrNot();
+  }
+
+  letGo(): void {
+    this.#held = false;
+    this.#readOrNot();
+  }
+
+  giveUp(): void {
+    this.#fail("a message does not end, while others wait for the memory it takes");
+  }
+
+  #readOrNot(): void {
+    // A closing socket reads: the reply, and what was sent before it.
+    const read = this.#closing || !(this.#paused || this.#held);
+    if (!read) {
+      if (this.#ws.readyState === WebSocket.OPEN) this.#ws.pause();
+      return;
+    }
     // A paused socket heard nothing because it did not listen: the idle time starts anew.
     this.#lastHeardMs = this.#clock.monotonicMs();
     if (this.#ws.isPaused) this.#ws.resume();
@@ -165,9 +223,8 @@ class GuardedSocket implements UpstreamSocket {
       this.terminate();
       return;
     }
-    // The reply, and what was sent before it, can only be read by a socket that reads.
-    if (this.#ws.isPaused) this.#ws.resume();
     this.#endWithin(graceMs);
+    this.#readOrNot();
     this.#ws.close(1000);
   }
 
@@ -192,15 +249,30 @@ class GuardedSocket implements UpstreamSocket {
 
   #opened(): void {
     this.#lastHeardMs = this.#clock.monotonicMs();
-    this.localPort = (this.#ws as unknown as { _socket?: Socket })._socket?.localPort;
-    if (this.#paused) this.#ws.pause();
+    const socket = (this.#ws as unknown as { _socket?: Socket })._socket;
+    this.localPort = socket?.localPort;
+    // Behind the listener of `ws`, which has worked through the chunk by then.
+    socket?.on("data", (chunk: Buffer) => this.#count(chunk.length));
+    this.#readOrNot();
     this.#watch();
     this.#events.onOpen();
+  }
+
+  /** Keeps, from above, what has come of a message that has not ended. */
+  #count(chunkBytes: number): void {
+    if (this.#ended) return;
+    this.#unfinishedBytes = this.#messageEnded
+      ? chunkBytes
+      : Math.max(0, this.#unfinishedBytes + chunkBytes - this.#controlBytes);
+    this.#messageEnded = false;
+    this.#controlBytes = 0;
+    this.#unfinished.note(this, this.#unfinishedBytes);
   }
 
   #received(data: Buffer, isBinary: boolean): void {
     if (this.#ended) return;
     this.#lastHeardMs = this.#clock.monotonicMs();
+    this.#messageEnded = true;
     if (this.#paused && ++this.#messagesWhilePaused > MAX_MESSAGES_WHILE_PAUSED) {
       this.#fail("sends faster than can be stored");
       return;
@@ -220,7 +292,7 @@ class GuardedSocket implements UpstreamSocket {
     this.#after(this.#settings.pingIntervalMs, () => {
       if (this.#ended) return;
       const idleMs = this.#clock.monotonicMs() - this.#lastHeardMs;
-      if (!this.#paused && idleMs >= this.#settings.idleTimeoutMs) {
+      if (!this.#ws.isPaused && idleMs >= this.#settings.idleTimeoutMs) {
         this.#fail(`nothing received for ${Math.round(idleMs)} ms`);
         return;
       }
@@ -239,6 +311,7 @@ class GuardedSocket implements UpstreamSocket {
     if (this.#ended) return;
     this.#ended = true;
     this.#connect.abort();
+    this.#unfinished.note(this, 0);
     for (const cancel of this.#cancels) cancel();
     this.#cancels.clear();
     this.#events.onEnd(end);

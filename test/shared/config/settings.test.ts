@@ -53,6 +53,7 @@ const VALUES: Record<SettingName, { readonly good: readonly string[]; readonly b
   pingIntervalMs: MS,
   idleTimeoutMs: MS,
   maxMessageBytes: integer(1, 134_217_728),
+  unfinishedMaxBytes: integer(1_048_576, 4_294_967_296),
   reconnectBaseMs: MS,
   reconnectCapMs: MS,
   connectGiveUpMs: MS,

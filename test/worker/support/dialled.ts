@@ -14,6 +14,7 @@ export const SOCKET_SETTINGS: SocketSettings = {
   pingIntervalMs: 20_000,
   idleTimeoutMs: 60_000,
   maxMessageBytes: 1_048_576,
+  unfinishedMaxBytes: 67_108_864,
   closeGraceMs: 20_000,
 };
 
