@@ -36,7 +36,8 @@ export class SystemClock implements Clock {
       if (leftMs > 0) timer = arm(leftMs);
       else fn();
     };
-    let timer = arm(delayMs);
+    // What is overdue is due now; Node would warn of it on the standard error.
+    let timer = arm(Math.max(0, delayMs));
     return () => clearTimeout(timer);
   }
 }

@@ -5,7 +5,7 @@ import { sendOptions, type CallOptions, type LeaseTable } from "./lease/context.
 /** A row of the index that looks takeable. The index lags: only the acquire's condition on the base item decides. */
 export interface Orphan {
   readonly connectionId: string;
-  /** When its lease or park ended; 0 when it was freed. */
+  /** When its lease or park ended, whole ms; 0 when it was freed. */
   readonly expiredAtMs: number;
 }
 
@@ -52,7 +52,8 @@ export async function* queryOrphans(
       const connectionId = item[CONNECTION.id]?.S;
       const expiredAtMs = item[CONNECTION.expiresAtMs]?.N;
       if (connectionId !== undefined && expiredAtMs !== undefined) {
-        yield { connectionId, expiredAtMs: Number(expiredAtMs) };
+        // A hint carries whole milliseconds, while the table takes any number that somebody writes.
+        yield { connectionId, expiredAtMs: Math.floor(Number(expiredAtMs)) };
       }
     }
     start = page.LastEvaluatedKey;

@@ -58,18 +58,6 @@ async function main(): Promise<void> {
   countUsage(messageClient, messageUsage);
 
   const journal = settings.journalFile === "" ? undefined : new FileJournal(settings.journalFile, clock);
-  const recordUsage = (): void => {
-    const { user, system } = process.cpuUsage();
-    journal?.recordUsage({
-      requests: leaseUsage.requests + messageUsage.requests,
-      readUnits: leaseUsage.readUnits + messageUsage.readUnits,
-      writeUnits: leaseUsage.writeUnits + messageUsage.writeUnits,
-      leaseWriteUnits: leaseUsage.writeUnits,
-      rssBytes: process.memoryUsage.rss(),
-      cpuMs: (user + system) / 1000,
-    });
-  };
-  const usageTimer = setInterval(recordUsage, USAGE_MS);
 
   const worker = new Worker({
     owner,
@@ -86,6 +74,20 @@ async function main(): Promise<void> {
     journal: journal ?? noJournal,
     clockGuard,
   });
+
+  const recordUsage = (): void => {
+    const { user, system } = process.cpuUsage();
+    journal?.recordUsage({
+      requests: leaseUsage.requests + messageUsage.requests,
+      readUnits: leaseUsage.readUnits + messageUsage.readUnits,
+      writeUnits: leaseUsage.writeUnits + messageUsage.writeUnits,
+      leaseWriteUnits: leaseUsage.writeUnits,
+      rssBytes: process.memoryUsage.rss(),
+      cpuMs: (user + system) / 1000,
+      oldestPendingMs: worker.oldestPendingMs(),
+    });
+  };
+  const usageTimer = setInterval(recordUsage, USAGE_MS);
 
   const leave = (code: number): void => {
     clearInterval(usageTimer);

@@ -165,7 +165,13 @@ export class Worker {
       minTimeToDeadlineMs: this.#heartbeater.minTimeToDeadlineMs() ?? null,
       pendingMessages: this.#writer.pendingItems,
       pendingBytes: this.#writer.pendingBytes,
+      oldestPendingMs: Math.round(this.#writer.oldestPendingMs),
     };
+  }
+
+  /** How old the oldest message is that was received and is not stored yet, ms; 0 without any. */
+  oldestPendingMs(): number {
+    return this.#writer.oldestPendingMs;
   }
 
   async #drain(): Promise<boolean> {

@@ -1,5 +1,6 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { convertToNative } from "@aws-sdk/util-dynamodb";
+import { MAX_EPOCH } from "../messages/row.ts";
 import { CONNECTION, DESIRED_STATES, type DesiredState } from "./attributes.ts";
 import {
   checkWsUrl,
@@ -98,6 +99,10 @@ export function parseConnectionItem(item: RawItem): ConnectionItem {
   const cursor = item[CONNECTION.lastCursor];
   if (cursor !== undefined && cursor.S === undefined) problems.push("last_cursor must be a string");
 
+  // What is no number at all is the acquire's to refuse; of what it takes, the messages must have keys.
+  const { epoch } = leaseOf(item);
+  if (epoch !== undefined && epoch > MAX_EPOCH) problems.push(`lease_epoch must be at most ${MAX_EPOCH}`);
+
   const failures = Number(item[CONNECTION.failureCount]?.N ?? "0");
 
   if (problems.length > 0 || desiredState === undefined || wsUrl === undefined) {
@@ -127,6 +132,10 @@ function parseUpstream(value: AttributeValue | undefined, problems: string[]): U
 
 /** The settings as plain data; what cannot be such (a number beyond a double) becomes undefined and is refused by the schema. */
 function plain(value: AttributeValue): unknown {
+  // Not by the SDK: it would make the prototype of what is called `__proto__`, and inherited names would pass for settings.
+  if (value.M !== undefined) {
+    return Object.fromEntries(Object.entries(value.M).map(([name, member]) => [name, plain(member)]));
+  }
   try {
     return convertToNative(value);
   } catch {

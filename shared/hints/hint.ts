@@ -25,17 +25,19 @@ export interface Hint {
   readonly freeSinceMs?: number;
 }
 
-/** Longest body that is parsed; a hint has about 150 bytes, an id at most 1,024. */
+/** Longest body that is parsed; a hint has about 150 bytes, an id at most 1,024, which escapes may make 3,072. */
 const MAX_BODY_LENGTH = 4096;
 
+/** In ASCII: SQS refuses bodies with characters that an id may have, such as U+FFFF. */
 export function encodeHint(hint: Hint): string {
-  return JSON.stringify({
+  const body = JSON.stringify({
     v: 1,
     connection_id: hint.connectionId,
     reason: hint.reason,
     hinted_at_ms: hint.hintedAtMs,
     ...(hint.freeSinceMs === undefined ? {} : { free_since_ms: hint.freeSinceMs }),
   });
+  return body.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** The hint, or the field and rule that a body breaks. Extra fields are allowed, so that newer producers stay readable. */

@@ -88,7 +88,8 @@ export async function start(
 function sameKind(upstream: UpstreamSettings): string {
   return kindOf(upstream) === "positioned"
     ? "(attribute_not_exists(desired_state) OR upstream.#position.#kind = :sequence)"
-    : "(attribute_not_exists(upstream.#position.#kind) OR upstream.#position.#kind <> :sequence)";
+    : "(attribute_not_exists(desired_state) OR attribute_not_exists(upstream.#position.#kind) OR " +
+        "upstream.#position.#kind <> :sequence)";
 }
 
 function kindChanges(item: RawItem, upstream: UpstreamSettings): boolean {
@@ -106,11 +107,12 @@ export async function stop(
   connectionId: string,
   options?: CallOptions,
 ): Promise<Outcome<undefined>> {
+  const key = idKey(connectionId);
   try {
     await table.client.send(
       new UpdateItemCommand({
         TableName: table.tableName,
-        Key: idKey(connectionId),
+        Key: key,
         ConditionExpression: "attribute_exists(connection_id)",
         UpdateExpression: "SET desired_state = :stopped",
         ExpressionAttributeValues: { ":stopped": { S: "STOPPED" } },
@@ -142,11 +144,12 @@ export async function deleteConnection(
   request: DeleteRequest,
   options?: CallOptions,
 ): Promise<Held<undefined> | Lost | Unknown> {
+  const key = idKey(request.connectionId);
   try {
     await table.client.send(
       new DeleteItemCommand({
         TableName: table.tableName,
-        Key: idKey(request.connectionId),
+        Key: key,
         ConditionExpression:
           "desired_state = :stopped AND (attribute_not_exists(lease_owner) OR lease_expires_at_ms < :ended)",
         ExpressionAttributeValues: {

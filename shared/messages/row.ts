@@ -27,6 +27,9 @@ export interface MessageRow {
 /** Room for positions of one epoch of an unpositioned feed: no owner receives 10^12 messages in one holding. */
 const SEQS_PER_EPOCH = 1_000_000_000_000n;
 
+/** Beyond this the keys of an epoch's messages would have more than the 38 digits that DynamoDB keeps. */
+export const MAX_EPOCH = 10n ** 25n;
+
 /** The n-th message (from 1) of one holding of an unpositioned feed. Two owners never write the same key. */
 export function unpositionedSeq(epoch: bigint, n: bigint): bigint {
   return epoch * SEQS_PER_EPOCH + n;

@@ -130,6 +130,15 @@ describe("SystemClock", () => {
     }
   });
 
+  it("takes a time that is over already for now, without a warning of the platform", async () => {
+    const warnings: string[] = [];
+    const listener = (warning: Error): void => void warnings.push(warning.name);
+    process.on("warning", listener);
+    for (const delayMs of [-1, -807.3, -Infinity]) assert.ok((await fired(delayMs)) >= 0);
+    process.off("warning", listener);
+    assert.deepEqual(warnings, []);
+  });
+
   it("does not fire once cancelled, and cancelling again is harmless", async () => {
     let calls = 0;
     const cancel = clock.after(1, () => calls++);

@@ -42,7 +42,7 @@ export function describeEnd(end: SocketEnd): string {
   if (end.httpStatus !== undefined) return `handshake answered with HTTP ${end.httpStatus}`;
   const parts = [
     end.code === undefined ? undefined : `closed with ${end.code}`,
-    end.reason === undefined || end.reason === "" ? undefined : end.reason,
+    end.reason === "" ? undefined : end.reason,
     end.error,
   ];
   return parts.filter((part) => part !== undefined).join(": ") || "ended";

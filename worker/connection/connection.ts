@@ -377,24 +377,19 @@ export class Connection implements KeepEvents {
         this.#socketGone = resolve;
       });
       this.#socket.close(this.#deps.settings.closeGraceMs);
-      if (this.#current() !== undefined) await gone;
+      await gone;
     }
     await this.#lane.flush();
     // Fenced or lost in the meantime: those paths settle the holding themselves.
     if (this.#isLost()) return;
+    // From here on the keeper tells of no loss and no fence any more.
     await this.#deps.keeper.end(this.holding, ending(this.#lane.checkpoint));
-    if (this.#isLost()) return;
     this.#state = state;
     this.#deps.logger.info(
       { ...this.#log, last_seq: this.#lane.checkpoint?.lastSeq.toString() },
       `connection ${state}`,
     );
     this.#finished();
-  }
-
-  /** Read through a call, because `close` may end the socket before it returns. */
-  #current(): UpstreamSocket | undefined {
-    return this.#socket;
   }
 
   #isLost(): boolean {

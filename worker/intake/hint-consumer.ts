@@ -138,7 +138,7 @@ export class HintConsumer {
 
   /** True when the hint is done with. Nothing a hint says may end the loop. */
   async #handleOne(received: ReceivedHint): Promise<boolean> {
-    const { acquirer, logger, metrics, queue } = this.#deps;
+    const { acquirer, logger, metrics, queue, tokens } = this.#deps;
     try {
       const hint = parseHint(received.body);
       if ("problem" in hint) {
@@ -146,6 +146,8 @@ export class HintConsumer {
         logger.warn({ problem: hint.problem }, "malformed hint moved to the dead-letter queue");
         // First there, then gone here: killed in between, it is there twice, never lost.
         await queue.sendToDlq(received.body ?? "(empty)");
+        // Nothing was acquired. Kept until now, the token bounds how many of them are under way.
+        tokens.giveBack(1);
         return true;
       }
       if (hint.reason === "orphaned") this.#deps.onSweepHint();

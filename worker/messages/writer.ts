@@ -54,6 +54,8 @@ export class MessageWriter {
   readonly #pressure: Pressure;
   readonly #gate = new FlushGate();
   readonly #host: LaneHost;
+  /** When each pending row was pushed (monotonic ms), by its ticket: oldest first. */
+  readonly #pushedMs = new Map<number, number>();
   /** Lanes with pending rows. */
   readonly #busy = new Set<MessageLane>();
   readonly #running = new Set<Promise<void>>();
@@ -86,6 +88,12 @@ export class MessageWriter {
 
   get pendingBytes(): number {
     return this.#pressure.bytes;
+  }
+
+  /** For how long the oldest row has been waiting that is neither stored nor refused, ms; 0 without any. */
+  get oldestPendingMs(): number {
+    for (const pushedMs of this.#pushedMs.values()) return this.#deps.clock.monotonicMs() - pushedMs;
+    return 0;
   }
 
   /**
@@ -132,6 +140,7 @@ export class MessageWriter {
     this.#busy.add(lane);
     lane.added(entry);
     this.#gate.add(entry.ticket);
+    this.#pushedMs.set(entry.ticket, this.#deps.clock.monotonicMs());
     this.#queue.add(lane.queue, entry);
     this.#pressure.added(lane, entry.bytes);
     this.#pump();
@@ -274,6 +283,7 @@ export class MessageWriter {
     if (lane.pendingItems === 0) this.#busy.delete(lane);
     this.#queue.settled(entry);
     this.#gate.settle(entry.ticket, durable);
+    this.#pushedMs.delete(entry.ticket);
     this.#pressure.removed(lane, entry.bytes);
   }
 }

@@ -7,7 +7,7 @@ export interface LogLine {
 }
 
 /** A logger that keeps its lines. */
-export function recordingLogger(): Logger & { readonly lines: readonly LogLine[] } {
+export function recordingLogger(): Logger & { readonly lines: LogLine[] } {
   const lines: LogLine[] = [];
   const at = (level: LogLine["level"]) => (fields: object, message: string) => {
     lines.push({ level, message, fields: { ...fields } });

@@ -33,6 +33,7 @@ describe("classify", () => {
     ["network", system("ECONNREFUSED")],
     ["network", system("ENOTFOUND")],
     ["network", system("CERT_HAS_EXPIRED")],
+    ["other", Object.assign(new Error("a code of another kind"), { code: 7 })],
     ["other", service("ValidationException", 400)],
     ["other", new Error("what?")],
     ["other", "not even an error"],

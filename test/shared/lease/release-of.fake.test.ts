@@ -60,6 +60,18 @@ describe("releaseOf under faults", () => {
     });
   }
 
+  it("waits longer before every further try", async () => {
+    const writtenAtMs: number[] = [];
+    fake.dynamoDb.faults = ({ operation, input }) => {
+      if (operation !== "UpdateItem") return undefined;
+      if ((input as { Key: Record<string, { S?: string }> }).Key["connection_id"]?.S !== "c-1") return undefined;
+      writtenAtMs.push(fake.clock.monotonicMs());
+      return { kind: "throttle" };
+    };
+    assert.deepEqual(await releaseAll(4), { released: 4, skipped: 0, failed: 1 });
+    assert.deepEqual(writtenAtMs, [0, 100, 300, 700]);
+  });
+
   it("does not insist without credentials", async () => {
     const count = hitWrites({ kind: "credentials" }, 100);
     assert.deepEqual(await releaseAll(3), { released: 0, skipped: 0, failed: 5 });

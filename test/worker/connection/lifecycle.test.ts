@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { DialGate } from "../../../worker/connection/dial-gate.ts";
-import { Line, LINE_SETTINGS } from "../support/line.ts";
+import type { Lane } from "../../../worker/messages/lane.ts";
 import { HEART_SETTINGS } from "../support/heart.ts";
+import { Line, LINE_SETTINGS } from "../support/line.ts";
+import { ScriptedLane } from "../support/scripted-lane.ts";
 
 const { leaseMs, marginMs } = HEART_SETTINGS;
 
@@ -34,6 +36,7 @@ describe("a connection", () => {
     line.socket.end({ error: "handshake timeout" });
     assert.equal(line.state, "backing-off");
     assert.equal(line.count("ConnectFailures"), 1);
+    assert.deepEqual(line.heart.journal.events(), [], "what never opened is not closed");
     const second = await line.dialled(2);
     assert.equal(line.state, "connecting");
     second.open();
@@ -85,6 +88,81 @@ describe("a connection", () => {
     );
   });
 
+  for (const [what, sinceMs, delayMs] of [
+    ["since it became free", -700, 900],
+    ["and not less than none, whatever the clocks say", 60_000, 0],
+  ] as const) {
+    it(`measures that delay ${what}`, async () => {
+      const freeSinceMs = Date.UTC(2026, 0, 1) + sinceMs;
+      const line = await Line.start({ freeSinceMs });
+      await line.clock.advance(200);
+      line.socket.open();
+      const [delay] = line.heart.metrics.take({}).filter(({ name }) => name === "HandoverDelay");
+      assert.deepEqual(delay?.values, [delayMs]);
+    });
+  }
+
+  it("measures none where nobody knows since when it was free", async () => {
+    const line = await Line.streaming();
+    assert.ok(!line.heart.metrics.take({}).some(({ name }) => name === "HandoverDelay"));
+  });
+
+  it("says which local port its socket has", async () => {
+    const line = await Line.streaming();
+    const [opened] = line.heart.journal.entries.filter(({ event }) => event === "open");
+    assert.equal(opened?.localPort, line.socket.localPort);
+    assert.equal(typeof opened?.localPort, "number");
+  });
+
+  it("stores with every renewal how far its stream is durable", async () => {
+    const line = await Line.streaming();
+    line.socket.send("one", "two");
+    await line.clock.advance(7000);
+    assert.equal(line.item["last_seq"]?.N, String(line.holding.epoch * 1_000_000_000_000n + 2n));
+    line.lane.hold();
+    line.socket.send("three");
+    await line.clock.advance(7000);
+    assert.equal(line.item["last_seq"].N, String(line.holding.epoch * 1_000_000_000_000n + 2n));
+  });
+
+  it("parks, and no other connection notices, when one of its messages cannot even be taken", async () => {
+    const refusing: Pick<Lane, "push"> = {
+      push: () => {
+        throw new RangeError("too deep");
+      },
+    };
+    const line = await Line.streaming({
+      makeLane: (events, options) => Object.assign(new ScriptedLane(events, options), refusing),
+    });
+    line.socket.send("strange");
+    assert.equal(line.state, "draining");
+    line.socket.end();
+    await line.untilEnded();
+    assert.equal(line.item["last_error"]?.S, "message cannot be taken: too deep");
+  });
+
+  it("counts as parked once, and only when it is parked", async () => {
+    const parked = await Line.streaming();
+    parked.lane.events.onRefused(1n, "too large");
+    parked.lane.events.onRefused(2n, "too large");
+    parked.socket.end();
+    await parked.untilEnded();
+    parked.lane.events.onRefused(3n, "too large");
+    assert.equal(parked.count("ConnectionsParked"), 1);
+    assert.equal(parked.item["last_error"]?.S, "message 1 cannot be stored: too large");
+
+    const released = await Line.start();
+    await released.connection.drain();
+    released.lane.events.onRefused(1n, "too large");
+    assert.equal(released.count("ConnectionsParked"), 0);
+
+    const lost = await Line.streaming();
+    await lost.heart.change("c", { lease_epoch: { N: String(lost.holding.epoch + 1n) } });
+    await lost.untilEnded();
+    lost.lane.events.onRefused(1n, "too large");
+    assert.equal(lost.count("ConnectionsParked"), 0);
+  });
+
   it("parks at once when it cannot even dial, and lets the next one dial", async () => {
     const line = await Line.start({ dialGate: (clock) => new DialGate(clock, 1, 1000) });
     line.dial.failure = new SyntaxError("Invalid URL");
@@ -107,6 +185,15 @@ describe("a connection", () => {
     assert.equal(line.state, "streaming");
     line.socket.send("new");
     assert.deepEqual(line.lane.payloads, ["in time", "new"]);
+  });
+
+  it("takes an old socket's late open for none of its own", async () => {
+    const line = await Line.start();
+    line.socket.end({ code: 1006 });
+    line.socket.sayThoughEnded("too late");
+    assert.equal(line.state, "backing-off");
+    assert.equal(line.connection.open, false);
+    assert.deepEqual(line.heart.journal.events(), []);
   });
 
   it("is lost at once when another epoch wrote, whatever it was doing", async () => {
@@ -162,6 +249,7 @@ describe("a connection", () => {
     await line.clock.advance(2000);
     assert.equal(line.dial.sockets.length, 1);
     assert.equal(line.state, "lost");
+    assert.equal(line.count("Reconnects"), 0);
   });
 
   it("does not dial when its turn comes only after the deadline, and gives the place to the next", async () => {
@@ -205,6 +293,17 @@ describe("a connection", () => {
     assert.equal(line.state, "parked");
     assert.equal(line.item["last_error"]?.S, "message 7 cannot be stored: one number has too many digits");
     assert.equal(line.lease.expiresAtMs, line.heart.anchored.nowMs() + LINE_SETTINGS.fatalParkMs);
+  });
+
+  it("asks for its failures to be forgotten from the very end of that minute, not earlier and not while closed", async () => {
+    const line = await Line.start({ item: { failure_count: { N: "1" } } });
+    await line.clock.advance(LINE_SETTINGS.healthyMs);
+    assert.equal(line.connection.clearFailures(), false);
+    line.socket.open();
+    await line.clock.advance(LINE_SETTINGS.healthyMs - 1);
+    assert.equal(line.connection.clearFailures(), false);
+    await line.clock.advance(1);
+    assert.equal(line.connection.clearFailures(), true);
   });
 
   it("forgets its failures after a healthy minute, counted from the open", async () => {

@@ -54,6 +54,51 @@ describe("reading a sequence", () => {
     assert.equal(at("/").sequence('{"":5}'), 5n);
   });
 
+  for (const [source, position] of [
+    ["1.0", 1n],
+    ["0.0", 0n],
+    ["-0", 0n],
+    ["1e3", 1000n],
+    ["1E+3", 1000n],
+    ["12.50e1", 125n],
+    ["1.25e1", undefined],
+    ["100e-2", 1n],
+    ["120e-2", undefined],
+    ["1.00000000000000000000001", undefined],
+    ["4503599627370496.4", undefined],
+    ["-1.0", undefined],
+    ["9007199254740991.4", undefined],
+  ] as const) {
+    it(`judges by its digits whether ${source} is whole, not by what a double makes of it`, () => {
+      assert.equal(at("/seq").sequence(`{"seq":${source}}`), position);
+      assert.equal(at("/seq").sequence(`{"other":"1.5e3","seq":${source},"more":2.5}`), position);
+    });
+  }
+
+  it("reads members whose names are written with escapes", () => {
+    assert.equal(at("/seq").sequence('{"s\\u0065q":7}'), 7n);
+    assert.equal(at("/seq").sequence('{"\\u0073eq" \n:8}'), 8n);
+    assert.equal(at('/a"b').sequence('{"a\\"b":9}'), 9n);
+    assert.equal(at("/seq").sequence('{"\\u0073eq":"10"}'), 10n);
+    assert.equal(at("/seq").sequence('{"s\\u0065x":1}'), undefined);
+  });
+
+  it("finds elements of an array by their number alone, and nothing below what has no members", () => {
+    assert.equal(at("/10").sequence(`[${"0,".repeat(10)}42]`), 42n);
+    for (const [pointer, text] of [
+      ["/length", "[1,2]"],
+      ["/1x", "[1,2]"],
+      ["/x1", "[1,2]"],
+      ["/-", "[1,2]"],
+      ["/seq/length", '{"seq":"text"}'],
+      ["/seq/x", '{"seq":null}'],
+      ["/seq/x", '{"seq":7}'],
+      ["/seq/x", "{}"],
+    ] as const) {
+      assert.equal(at(pointer).sequence(text), undefined, `${pointer} of ${text}`);
+    }
+  });
+
   for (const [what, text] of [
     ["a negative integer", '{"seq":-1}'],
     ["a fraction", '{"seq":1.5}'],

@@ -40,10 +40,7 @@ describe("a positioned feed", () => {
     line.socket.end();
     await line.untilEnded();
     assert.equal(line.state, "parked");
-    assert.deepEqual(
-      line.lane.seqs.filter((seq) => seq <= 100n),
-      [],
-    );
+    assert.deepEqual(line.lane.seqs, [101n], "what follows belongs to the other numbering, however high it gets");
     assert.equal(line.item["last_error"]?.S, "position fell from 101 to 3");
     assert.equal(line.item["failure_count"]?.N, "1");
     assert.equal(line.lease.owner, undefined);
@@ -68,6 +65,12 @@ describe("a positioned feed", () => {
       [1n, 2n, 3n].map((n) => ["c#unpositioned", base + n]),
     );
     assert.equal(line.count("MessagesWithoutPosition"), 3);
+  });
+
+  it("finds no position in bytes, whatever text they would make", async () => {
+    const line = await Line.streaming({ item: positionedBy("") });
+    line.socket.send(new Uint8Array([5]), "6");
+    assert.deepEqual(line.lane.seqs, [6n]);
   });
 
   it("is read by the old settings until its old socket has ended", async () => {
@@ -110,11 +113,19 @@ describe("an unpositioned feed", () => {
     assert.equal(line.socket.url, "wss://feed.test/?from=begin");
     line.socket.send('{"c":"x/1"}', '{"other":1}', "no JSON");
     assert.deepEqual(
-      line.lane.rows.map(({ row }) => row.cursor),
-      ["x/1", undefined, undefined],
+      line.lane.rows.map(({ row }) => ("cursor" in row ? row.cursor : "none")),
+      ["x/1", "none", "none"],
     );
     line.socket.end({ code: 1006 });
     assert.equal((await line.dialled(2)).url, "wss://feed.test/?from=x%2F1");
+  });
+
+  it("finds no cursor in bytes, whatever text they would make", async () => {
+    const position = { M: { pointer: { S: "" }, kind: { S: "cursor" }, initial: { S: "begin" } } };
+    const line = await Line.streaming({ item: { ...CURSOR, upstream: { M: { position } } } });
+    line.socket.send(new Uint8Array([5]));
+    line.socket.end({ code: 1006 });
+    assert.equal((await line.dialled(2)).url, "wss://feed.test/?from=begin");
   });
 
   it("goes on from the cursor that an earlier owner stored", async () => {

@@ -26,6 +26,14 @@ describe("pressure of the writer", () => {
     assert.equal(next.paused, false);
   });
 
+  it("that begins while nothing is dialled holds for the next socket", async () => {
+    const line = await Line.streaming();
+    line.socket.end({ code: 1006 });
+    line.lane.events.onPressure(true);
+    (await line.dialled(2)).open();
+    assert.equal(line.socket.paused, true);
+  });
+
   it("that ends while nothing is open leaves the next socket alone", async () => {
     const line = await Line.streaming();
     line.lane.events.onPressure(true);

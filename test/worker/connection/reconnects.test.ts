@@ -102,7 +102,9 @@ describe("a socket that ends", () => {
     for (let n = 0; n < 4; n++) await redialAfter(line, { code: 1006 });
     line.socket.open();
     await line.clock.advance(STABLE_MS);
-    assert.ok((await redialAfter(line, { code: 1006 })) <= reconnectBaseMs);
+    const delayMs = await redialAfter(line, { code: 1006 });
+    assert.ok(delayMs > reconnectBaseMs * 0.99 && delayMs <= reconnectBaseMs, `${delayMs}`);
+    assert.equal(line.count("ConnectFailures"), 4, "the one that lived is none");
   });
 
   it("is left alone for longer when the upstream is busy, and for as long as it asks", async () => {
@@ -117,6 +119,19 @@ describe("a socket that ends", () => {
     }
   });
 
+  it("is dialled by a jittered delay beyond that, so that not all come back at once", async () => {
+    const line = await Line.streaming({ random: () => 0.999 });
+    await line.clock.advance(STABLE_MS);
+    const delayMs = await redialAfter(line, { code: 1013 });
+    assert.ok(delayMs > reconnectCapMs / 2 + reconnectBaseMs * 0.99, `${delayMs}`);
+  });
+
+  it("is waited for, its lease kept, for just as long as a dial may fail", async () => {
+    const line = await Line.start();
+    assert.equal(await redialAfter(line, { httpStatus: 503, retryAfterMs: connectGiveUpMs }), connectGiveUpMs);
+    assert.equal(line.lease.owner, "me");
+  });
+
   for (const retryAfterMs of [connectGiveUpMs + 1, 86_400_000, 1e15]) {
     it(`holds no lease while it waits for an upstream that asks for ${retryAfterMs} ms`, async () => {
       const line = await Line.start();
@@ -125,6 +140,7 @@ describe("a socket that ends", () => {
       assert.equal(line.state, "parked");
       assert.equal(line.lease.owner, undefined);
       assert.equal(line.lease.expiresAtMs, line.heart.anchored.nowMs() + Math.min(retryAfterMs, maxParkMs));
+      assert.equal(line.item["last_error"]?.S, `not before ${retryAfterMs} ms: handshake answered with HTTP 503`);
       assert.equal(line.dial.sockets.length, 1);
     });
   }
@@ -152,6 +168,20 @@ describe("a socket that ends", () => {
         );
       }
     }
+  });
+
+  it("is parked for long failure also after it had lived, counted from then", async () => {
+    const line = await Line.streaming();
+    await line.clock.advance(connectGiveUpMs);
+    line.socket.end({ code: 1006 });
+    const sinceMs = line.clock.monotonicMs();
+    for (let n = 1; !line.ended && n < 2000; n++) {
+      await line.clock.advance(250);
+      line.socket.end({ code: 1006, error: "ECONNREFUSED" });
+    }
+    assert.equal(line.state, "parked");
+    const tookMs = line.clock.monotonicMs() - sinceMs;
+    assert.ok(tookMs > connectGiveUpMs && tookMs <= connectGiveUpMs + 2 * reconnectCapMs, `${tookMs}`);
   });
 
   it("is parked too when it opens and dies again and again, and never lives", async () => {

@@ -55,6 +55,8 @@ describe("a producer's change of a held connection", () => {
     await line.change({ ws_url: { S: "wss://new.test/" } });
     assert.equal(line.state, "backing-off");
     assert.equal((await line.dialled(2)).url, "wss://new.test/");
+    line.socket.end({ code: 1006 });
+    assert.equal(line.count("ConnectFailures"), 2, "only a socket that we end ourselves is no failure");
   });
 
   it("twice in a row loses nothing of the old socket and dials the last one", async () => {
@@ -110,6 +112,33 @@ describe("a producer's change of a held connection", () => {
       assert.equal(line.count("MalformedItems"), 1);
     });
   }
+
+  it("names every problem of it", async () => {
+    const line = await Line.start();
+    await line.heart.change("c", { ws_url: { N: "1" }, upstream: { S: "odd" } });
+    await line.untilEnded();
+    assert.match(line.item["last_error"]?.S ?? "", /ws_url must be a string; upstream: /);
+  });
+
+  it("to no desired state at all parks it", async () => {
+    const line = await Line.start();
+    const { desired_state: _gone, ...rest } = line.item;
+    await line.heart.put(rest);
+    await line.untilEnded();
+    assert.equal(line.state, "parked");
+    assert.match(line.item["last_error"]?.S ?? "", /desired_state must be/);
+  });
+
+  it("while it drains is left to the next owner", async () => {
+    const line = await Line.start();
+    line.lane.hold();
+    const drained = line.connection.drain();
+    await line.change({ ws_url: { N: "1" } });
+    line.lane.store();
+    await drained;
+    assert.equal(line.state, "released");
+    assert.deepEqual([line.count("MalformedItems"), line.count("ConnectionsParked")], [0, 0]);
+  });
 
   it("to STOPPED drains and releases it", async () => {
     const line = await Line.streaming();

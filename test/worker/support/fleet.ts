@@ -97,10 +97,15 @@ export class Fleet {
   }
 
   async connect(id: string, wsUrl: string, attributes: RawItem = {}): Promise<void> {
+    await this.put(id, wsUrl, attributes);
+    await this.queues.hint(id);
+  }
+
+  /** Stores a free connection of which no hint tells. */
+  async put(id: string, wsUrl: string, attributes: RawItem = {}): Promise<void> {
     await this.dynamoDb.client.send(
       new PutItemCommand({ TableName: this.connectionsTable, Item: free(id, wsUrl, attributes) }),
     );
-    await this.queues.hint(id);
   }
 
   /** Many at once. */

@@ -3,10 +3,15 @@ import type { OwnershipEvent, OwnershipJournal } from "../../../worker/lease/jou
 
 /** Keeps what the worker says of its ownership, in order. */
 export class RecordingJournal implements OwnershipJournal {
-  readonly entries: { readonly event: OwnershipEvent; readonly connectionId: string; readonly epoch: bigint }[] = [];
+  readonly entries: {
+    readonly event: OwnershipEvent;
+    readonly connectionId: string;
+    readonly epoch: bigint;
+    readonly localPort?: number;
+  }[] = [];
 
-  record(event: OwnershipEvent, { connectionId, epoch }: Holding): void {
-    this.entries.push({ event, connectionId, epoch });
+  record(event: OwnershipEvent, { connectionId, epoch }: Holding, more: { localPort?: number } = {}): void {
+    this.entries.push({ event, connectionId, epoch, ...more });
   }
 
   /** Events of one connection, or of all. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseConnectionItem, type RawItem } from "../../../shared/connection/item.ts";
-import { silentLogger } from "../../../shared/logger.ts";
+import { silentLogger, type Logger } from "../../../shared/logger.ts";
 import type { Random } from "../../../shared/random.ts";
 import { Connection, type ConnectionSettings, type ConnectionState } from "../../../worker/connection/connection.ts";
 import { DialGate } from "../../../worker/connection/dial-gate.ts";
@@ -37,6 +37,7 @@ export interface LineOptions {
   readonly item?: RawItem;
   readonly settings?: Partial<ConnectionSettings>;
   readonly random?: Random;
+  readonly logger?: Logger;
   readonly freeSinceMs?: number;
   readonly dialGate?: (clock: VirtualClock) => DialGate;
   /** A lane of another making; `lane` then is not there. */
@@ -65,7 +66,7 @@ export class Line {
         clock: heart.clock,
         anchored: heart.anchored,
         random: options.random ?? (() => 0.5),
-        logger: silentLogger,
+        logger: options.logger ?? silentLogger,
         metrics: heart.metrics,
         journal: heart.journal,
         keeper: heart.beats,

@@ -91,6 +91,12 @@ export function freeContract(store: ContractStore): void {
         assert.equal(lostReason(outcome), "owned");
       });
 
+      it("is not taken for done where another name holds the same epoch until the time that was asked for", async () => {
+        const item = heldItem(store.newId(), { owner: OTHER, expiresAtMs: Number(expiry) });
+        const id = await store.put(item);
+        assert.deepEqual(await store.unchanged(id, () => tryFree(id)), { kind: "lost", reason: "owned", item });
+      });
+
       it("is lost when it is free under another epoch or until another time", async () => {
         const otherEpoch = freeItem(store.newId(), { lease_expires_at_ms: { N: expiry } });
         const otherTime = freeItem(store.newId(), {
@@ -120,6 +126,15 @@ export function freeContract(store: ContractStore): void {
         const after = await store.get(id);
         assert.deepEqual([after?.["failure_count"]?.N, after?.["last_error"]?.S], [count, "HTTP 403"]);
       }
+    });
+
+    it("without a reason is only a time: it touches neither the last reason nor the count", async () => {
+      const odd = { failure_count: { S: "three" } };
+      const before = heldItem(store.newId(), {}, odd);
+      const id = await store.put(before);
+      assert.equal((await park(store.table, { ...holder(id), untilMs: UNTIL_MS })).kind, "held");
+      const after = { ...without(before, "lease_owner"), lease_expires_at_ms: { N: String(UNTIL_MS) } };
+      assert.deepEqual(await store.get(id), after);
     });
 
     it("keeps the failures when it is not a park", async () => {

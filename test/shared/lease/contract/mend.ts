@@ -37,17 +37,19 @@ export function mendContract(store: ContractStore): void {
       const bare = without(heldItem(store.newId()), "lease_expires_at_ms");
       const absurd = heldItem(store.newId(), {}, ABSURD);
       const ownerless = freeItem(store.newId(), ABSURD);
-      for (const [seen, now] of [
-        [bare, heldItem(bare["connection_id"]!.S!, { expiresAtMs: NOW_MS + 7 })],
-        [bare, without(freeItem(bare["connection_id"]!.S!), "lease_expires_at_ms")],
-        [bare, without(heldItem(bare["connection_id"]!.S!, { owner: OTHER }), "lease_expires_at_ms")],
-        [absurd, heldItem(absurd["connection_id"]!.S!, { expiresAtMs: NOW_MS + 7 })],
-        [absurd, heldItem(absurd["connection_id"]!.S!, { owner: OTHER }, ABSURD)],
-        [ownerless, heldItem(ownerless["connection_id"]!.S!, {}, ABSURD)],
+      const mendedMs = NOW_MS + LEASE_MS;
+      for (const [seen, now, reason] of [
+        [bare, heldItem(bare["connection_id"]!.S!, { expiresAtMs: NOW_MS + 7 }), "owned"],
+        [bare, without(freeItem(bare["connection_id"]!.S!), "lease_expires_at_ms"), "parked"],
+        [bare, without(heldItem(bare["connection_id"]!.S!, { owner: OTHER }), "lease_expires_at_ms"), "owned"],
+        [bare, heldItem(bare["connection_id"]!.S!, { owner: OTHER, expiresAtMs: mendedMs }), "owned"],
+        [absurd, heldItem(absurd["connection_id"]!.S!, { expiresAtMs: NOW_MS + 7 }), "owned"],
+        [absurd, heldItem(absurd["connection_id"]!.S!, { owner: OTHER }, ABSURD), "owned"],
+        [ownerless, heldItem(ownerless["connection_id"]!.S!, {}, ABSURD), "owned"],
       ] as const) {
         const id = await store.put(now);
         const outcome = await store.unchanged(id, () => tryMend(id, seen));
-        assert.equal(outcome.kind, "lost");
+        assert.deepEqual(outcome, { kind: "lost", reason, item: now });
       }
     });
 

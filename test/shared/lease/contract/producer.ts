@@ -73,6 +73,9 @@ export function producerContract(store: ContractStore): void {
       ["positioned", "a cursor", RAW_POSITIONED, CURSORED],
       ["unpositioned", "positioned", { M: {} }, POSITIONED],
       ["no settings", "positioned", undefined, POSITIONED],
+      ["settings that are no map", "positioned", { S: "odd" }, POSITIONED],
+      ["a position that is no map", "positioned", { M: { position: { S: "/seq" } } }, POSITIONED],
+      ["a position of no kind", "positioned", { M: { position: { M: { pointer: { S: "/seq" } } } } }, POSITIONED],
     ] as const) {
       for (const build of [freeItem, (id: string) => heldItem(id, { owner: OTHER })]) {
         it(`refuses a change from ${from} to ${to} (${build === freeItem ? "free" : "held"})`, async () => {
@@ -94,6 +97,27 @@ export function producerContract(store: ContractStore): void {
       const positioned = store.newId();
       await tryStart(positioned);
       assert.equal((await tryStart(positioned, { position: { pointer: "/p", kind: "sequence" } })).kind, "held");
+    });
+
+    it("takes an item whose state nobody ever said for a new one, held or not", async () => {
+      for (const build of [freeItem, heldItem]) {
+        const item = without(build(store.newId()), "desired_state", "upstream");
+        const id = await store.put(item);
+        assert.equal((await tryStart(id)).kind, "held");
+        assert.deepEqual((await store.get(id))?.["upstream"], RAW_POSITIONED);
+        // In the other direction too: settings without a state were never acted on.
+        const other = await store.put(without(build(store.newId(), { upstream: RAW_POSITIONED }), "desired_state"));
+        assert.equal((await tryStart(other, {})).kind, "held");
+      }
+    });
+
+    it("leaves out settings that are undefined", async () => {
+      const id = store.newId();
+      const position = { ...CURSORED.position, initial: undefined } as UpstreamSettings["position"];
+      assert.equal((await tryStart(id, { position })).kind, "held");
+      assert.deepEqual((await store.get(id))?.["upstream"], {
+        M: { position: { M: { pointer: { S: "/at" }, kind: { S: "cursor" } } } },
+      });
     });
 
     it("lets a deleted connection come back as the other kind", async () => {

@@ -1,0 +1,36 @@
+import type { MetricName } from "./names.ts";
+
+/** What each metric tells, for people who read graphs and alarms. Counters count since the metric was last published. */
+export const METRIC_MEANINGS: Readonly<Record<MetricName, string>> = {
+  ActiveConnections: "Connections that this worker holds a lease of; their average per task drives the scaling.",
+  OpenSockets: "Connections that are open to their upstream.",
+  LeaseAcquired: "Leases taken.",
+  LeaseAcquireConflicts: "Acquires refused because another worker holds the lease: late or repeated hints, harmless.",
+  LeaseLost: "Leases that ended under an acting worker: stopped, deleted, or taken by another epoch.",
+  LeaseFenced: "Leases whose local deadline passed unrenewed, so that the worker stopped acting by itself.",
+  RenewalLatency: "From a renewal's request to its answer, its retries included.",
+  LeaseTimeToDeadline: "The shortest time that any held lease had left before its local deadline.",
+  Reconnects: "Dials that followed a socket's end under the same lease.",
+  ConnectFailures: "Sockets that ended before they were open.",
+  ConnectionsParked: "Connections given up for a while, with the reason in `last_error`.",
+  MessagesStored: "Messages written, each once when all its parts are.",
+  MessageWriteRetries:
+    "Writes of message items that DynamoDB throttled, failed or left unprocessed, and that are tried again.",
+  MessagesWithoutPosition: "Messages of a positioned feed that carry none, kept under `<connection_id>#unpositioned`.",
+  MessagesRepeated: "Messages at or below the position that was received already, not stored again.",
+  MessagesRefused: "Messages that DynamoDB will never take; their connection is parked.",
+  MalformedHints: "Hints that cannot be read, moved to the dead-letter queue.",
+  MalformedItems: "Connection items that no worker can act on as they are.",
+  HandoverDelay: "From the moment a connection became free to the open socket of its next owner.",
+  ClockOffset: "How far the worker's wall clock is proven wrong by the answers of DynamoDB; 0 while nothing is proven.",
+  StartedConnections: "Connections that should run.",
+  OwnedConnections: "Of these, those under a lease that has not ended.",
+  OrphanedConnections: "Of these, those that anybody may take and nobody has.",
+  OldestOrphanAge: "How long the oldest orphan has been free; 0 without orphans.",
+  ParkedConnections: "Of the started ones, those given up for a while.",
+  RunningTasks: "Worker tasks that run.",
+  HintQueueDepth: "Hints that wait in the queue.",
+  HintBacklogPerTask: "Hints that wait, for each running task.",
+  ConnectionsPerTask: "Connections that want a place (started and not parked), for each running task.",
+  MendedItems: "Items whose lease attributes the audit repaired.",
+};
