@@ -16,6 +16,8 @@ export interface Fault {
   readonly connections: ReadonlySet<string>;
   /** The worker's sockets, as the upstream's remote ports. Absent: every socket of these connections open at that moment. */
   readonly remotePorts?: ReadonlySet<number>;
+  /** In place of the audit's grace, where it is known how much can have been under way. */
+  readonly graceMs?: number;
 }
 
 /** Consecutive segments that could not be had. */
@@ -26,7 +28,7 @@ export interface GapRun {
   readonly cause: "nobody" | "fault";
 }
 
-/** How the stored stream of a live feed relates to what was spoken. All is well when the last four counts are 0. */
+/** How the stored stream of a feed that cannot replay relates to what was spoken. All is well when the last four counts are 0. */
 export interface LiveComparison {
   readonly spoken: number;
   /** Distinct segments stored. */
@@ -57,7 +59,7 @@ export interface LiveInput {
 }
 
 /**
- * Compares what is stored with a live feed: it must be an ordered subset of what was spoken, and a segment may be absent
+ * Compares what is stored with what a feed that cannot replay spoke: it must be an ordered subset of what was spoken, and a segment may be absent
  * only if nobody was connected when it was spoken, or if every socket it was written to belonged to a worker hit by a
  * fault, no earlier than the grace before it. A fault costs a socket its tail and never its middle: a segment with a
  * later one stored from the same socket is missing, whatever happened.
@@ -136,7 +138,7 @@ function excuses(input: LiveInput, stored: ReadonlySet<number>): (segment: numbe
       const socket = sockets.get(number);
       if (socket === undefined) throw new Error(`socket ${number} has no record (${record.connectionId})`);
       if (segment < (lastStored.get(number) ?? -1)) return false;
-      return faults.some((fault) => hits(fault, socket) && within(fault, spoken.atMs, graceMs));
+      return faults.some((fault) => hits(fault, socket) && within(fault, spoken.atMs, fault.graceMs ?? graceMs));
     });
     return all ? "fault" : undefined;
   };

@@ -28,9 +28,20 @@ export interface UsageLine {
   readonly rssBytes: number;
   /** Processor time, user and system. */
   readonly cpuMs: number;
+  /** Age of the oldest message that was received and not stored; 0 without any. */
+  readonly oldestPendingMs: number;
 }
 
-const USAGE_FIELDS = ["t", "requests", "readUnits", "writeUnits", "leaseWriteUnits", "rssBytes", "cpuMs"] as const;
+const USAGE_FIELDS = [
+  "t",
+  "requests",
+  "readUnits",
+  "writeUnits",
+  "leaseWriteUnits",
+  "rssBytes",
+  "cpuMs",
+  "oldestPendingMs",
+] as const;
 
 /** What a journal holds, each kind in the order in which it was written. */
 export interface Journal {

@@ -10,21 +10,35 @@ export const EXIT = {
   usage: 2,
   /** As a shell tells of a program that Ctrl-C ended. */
   interrupted: 130,
+  /** As a shell tells of a program whose output nobody reads any more. */
+  outputClosed: 141,
 } as const;
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+/** npm passes on what the terminal has sent already, and a terminal that closes sends more than one signal. */
+const SAME_SIGNAL_MS = 300;
 
 /**
- * Runs a command and ends the process with its exit code. The first signal asks it to end in good order; another one ends
- * the process at once, and all its children with it.
+ * Runs a command and ends the process with its exit code. The first signal asks it to end in good order, and so does an
+ * output that nobody reads any more; another signal ends the process at once, and all its children with it.
  */
 export async function runCommand(
   command: (argv: readonly string[], signal: AbortSignal) => Promise<number>,
 ): Promise<never> {
   const abort = new AbortController();
+  let firstAtMs: number | undefined;
   for (const name of SIGNALS) {
     process.on(name, () => {
-      if (abort.signal.aborted) process.exit(EXIT.interrupted);
+      const nowMs = performance.now();
+      firstAtMs ??= nowMs;
+      abort.abort();
+      if (nowMs - firstAtMs > SAME_SIGNAL_MS) process.exit(EXIT.interrupted);
+    });
+  }
+  const output = { closed: false };
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", () => {
+      output.closed = true;
       abort.abort();
     });
   }
@@ -38,7 +52,7 @@ export async function runCommand(
     }
     if (error instanceof InterruptedError) {
       process.stderr.write("interrupted: everything was ended\n");
-      process.exit(EXIT.interrupted);
+      process.exit(output.closed ? EXIT.outputClosed : EXIT.interrupted);
     }
     process.stderr.write(`${described(error)}\n`);
     process.exit(EXIT.failed);

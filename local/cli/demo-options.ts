@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, statSync, unlinkSync } from "node:fs";
 import path from "node:path";
 import { FAULT_KINDS, FAULT_MEANINGS, neededMs, type FaultCounts, type RecoveryTimings } from "../run/fault-plan.ts";
 import { decimal, wholeNumber } from "./numbers.ts";
@@ -16,7 +16,7 @@ export interface DemoOptions {
   readonly queue: boolean;
   readonly eventDelayMs: number;
   readonly seed: number;
-  /** Absolute path; undefined: no file is wanted. */
+  /** Absolute path, or `-` for the standard output; undefined: none is wanted. */
   readonly json: string | undefined;
   readonly tuning: Readonly<Record<string, string>>;
   readonly timings: RunTimings;
@@ -60,7 +60,7 @@ export function demoCommand(): Command {
     .option("--no-queue", "the hint queue cannot be reached: workers look for orphans themselves")
     .option("--event-delay <s>", "from a task's end to the event that tells of it", decimal(0, 120), 10)
     .option("--seed <n>", "of the texts' positions and of what is hit by which fault", wholeNumber(0, 2 ** 31), 1)
-    .option("--json <file>", "write the report there as JSON, too")
+    .option("--json <file>", "write the report there as JSON, too; - is the standard output, for the JSON alone")
     .addHelpText(
       "after",
       "\nExample: npm run demo -- --connections 300 --workers 4 --seconds 120 --rate 1500 --crash 1 --kill 1 --term 1\n",
@@ -111,15 +111,22 @@ function checkCapacity({ connections, workers }: Raw, faults: FaultCounts, maxCo
   );
 }
 
-function writablePath(file: string): string {
+/** Found out now, not after minutes of a run whose report has no place to go. */
+export function writablePath(file: string): string {
+  if (file === "-") return file;
+  if (file === "") throw new UsageError("--json: must name a file, or - for the standard output");
   const full = path.resolve(file);
   try {
-    accessSync(path.dirname(full), constants.W_OK);
-  } catch {
-    throw new UsageError(`--json: the folder ${path.dirname(full)} must exist and be writable`);
-  }
-  if (statSync(full, { throwIfNoEntry: false })?.isDirectory() === true) {
-    throw new UsageError(`--json: must name a file, and ${full} is a folder`);
+    // A name that is too long is no missing entry: it throws here.
+    const there = statSync(full, { throwIfNoEntry: false });
+    if (there?.isDirectory() === true) throw new UsageError(`--json: must name a file, and ${full} is a folder`);
+    // Nothing but a real open knows about read-only mounts and the like. A pipe or device is opened once, at the end.
+    if (there === undefined || there.isFile()) closeSync(openSync(full, "a"));
+    else accessSync(full, constants.W_OK);
+    if (there === undefined) unlinkSync(full);
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`--json: ${full} must be writable: ${error instanceof Error ? error.message : String(error)}`);
   }
   return full;
 }

@@ -1,6 +1,7 @@
 import type { Logger } from "../../shared/logger.ts";
 import { startChild, type StartedChild } from "../stack/child.ts";
 import type { AgentCall, AgentMessage, Launch, Signal, Signalled, TaskEnded } from "./agent-protocol.ts";
+import { sendSignal } from "./processes.ts";
 
 interface Pending {
   readonly resolve: (result: Signalled | { readonly pid: number }) => void;
@@ -14,6 +15,8 @@ export interface TaskAgent {
   /** @throws when the task does not run, or has no worker to signal */
   signal(signal: Signal): Promise<Signalled>;
   onEnded(listener: (ended: TaskEnded) => void): void;
+  /** Told once, when the agent ends and nobody asked for it; its tasks are killed then. */
+  onLost(listener: (what: string) => void): void;
   /** Kills what still runs; repeatable. */
   stop(): Promise<void>;
 }
@@ -35,21 +38,32 @@ class AgentClient implements TaskAgent {
   readonly #child: StartedChild;
   readonly #pending = new Map<number, Pending>();
   readonly #listeners: ((ended: TaskEnded) => void)[] = [];
+  /** The group of each task that runs. */
+  readonly #groups = new Map<string, number>();
+  readonly #ended = new Set<string>();
+  #onLost: (what: string) => void = () => undefined;
   #lastId = 0;
   #gone = false;
+  #stopping = false;
 
   constructor(child: StartedChild) {
     this.#child = child;
     child.process.on("message", (message: AgentMessage) => this.#receive(message));
-    void child.ended.then(() => {
+    void child.ended.then((how) => {
       this.#gone = true;
+      // An agent that was killed could not take its tasks along.
+      for (const pid of this.#groups.values()) sendSignal(-pid, "SIGKILL");
+      if (!this.#stopping) this.#onLost(`the task agent ended (${how})`);
       for (const { reject } of this.#pending.values()) reject(new Error("the task agent has ended"));
       this.#pending.clear();
     });
   }
 
   async launch(launch: Launch): Promise<{ readonly pid: number }> {
-    return (await this.#call({ launch })) as { pid: number };
+    const launched = (await this.#call({ launch })) as { pid: number };
+    // It may have ended before the answer came.
+    if (!this.#ended.has(launch.taskId)) this.#groups.set(launch.taskId, launched.pid);
+    return launched;
   }
 
   async signal(signal: Signal): Promise<Signalled> {
@@ -60,7 +74,12 @@ class AgentClient implements TaskAgent {
     this.#listeners.push(listener);
   }
 
+  onLost(listener: (what: string) => void): void {
+    this.#onLost = listener;
+  }
+
   stop(): Promise<void> {
+    this.#stopping = true;
     return this.#child.stop();
   }
 
@@ -75,6 +94,8 @@ class AgentClient implements TaskAgent {
 
   #receive(message: AgentMessage): void {
     if ("ended" in message) {
+      this.#ended.add(message.ended.taskId);
+      this.#groups.delete(message.ended.taskId);
       for (const listener of this.#listeners) listener(message.ended);
       return;
     }

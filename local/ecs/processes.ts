@@ -17,6 +17,14 @@ export function isDead(pid: number): boolean {
   return stat === undefined || /^[ZX]/u.test(stat.slice(stat.lastIndexOf(")") + 2));
 }
 
+/** When the process was started, in clock ticks since the host's boot; undefined when there is none. */
+export function startTicksOf(pid: number): number | undefined {
+  const stat = read(`/proc/${pid}/stat`);
+  // The 22nd field; the second one, the name, may hold spaces, and the third comes right behind its parenthesis.
+  const ticks = stat?.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+  return ticks === undefined ? undefined : Number(ticks);
+}
+
 /** Sends a signal; false when there is nobody to receive it. A negative id names a process group. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   try {

@@ -13,7 +13,7 @@ export interface Traces {
 }
 
 /**
- * The faults that excuse what a live feed said to the struck task alone. A terminated task is none of them: it is asked to
+ * The faults that excuse what a feed that cannot replay said to the struck task alone. A terminated task is none of them: it is asked to
  * end and reads what is on its way, so all it may miss is what is said while it hands over.
  */
 export function excusingFaults(faults: readonly Struck[], { holdings, sockets }: Traces): Fault[] {

@@ -20,7 +20,6 @@ export interface RunFacts {
     readonly queue: boolean;
   };
   readonly connectionIds: readonly string[];
-  readonly startsPerSecond: number;
   /** Host clock milliseconds, as all times here. */
   readonly startSentAtMs: ReadonlyMap<string, number>;
   readonly firstOpenAtMs: ReadonlyMap<string, number>;
@@ -94,7 +93,7 @@ export function measure(facts: RunFacts): RunReport {
       recoveryMs: whole(recovery.recoveryMs),
       neverRecovered: recovery.neverRecovered.length,
     })),
-    startsPerSecond: facts.startsPerSecond,
+    startsPerSecond: startPace(facts),
     stopMs: { ...whole(facts.stopped.closedMs), limit: facts.stopped.limitMs, late: facts.stopped.late },
     perConnectionMinute: {
       ...perConnectionMinute(evidence.usage, connections, window),
@@ -128,6 +127,12 @@ function startTimes({ startSentAtMs, firstOpenAtMs }: RunFacts): number[] {
     const openAtMs = firstOpenAtMs.get(connectionId);
     return openAtMs === undefined ? [] : [openAtMs - sentAtMs];
   });
+}
+
+function startPace({ startSentAtMs }: RunFacts): number | null {
+  const atMs = [...startSentAtMs.values()];
+  const lengthMs = Math.max(...atMs) - Math.min(...atMs);
+  return lengthMs > 0 ? Math.round(((atMs.length - 1) * 100_000) / lengthMs) / 100 : null;
 }
 
 function byKind(recoveries: readonly FaultRecovery[]): Record<string, Percentiles> {

@@ -1,4 +1,5 @@
 import type { Percentiles } from "../audit/percentiles.ts";
+import { count, whole } from "../view/wording.ts";
 import type { MessageFigures } from "./transcripts.ts";
 import type { PerConnectionMinute, WorkerProcessFigures } from "./usage.ts";
 
@@ -46,8 +47,8 @@ export interface RunReport {
   /** By kind of fault; `start`: from the START write to the first open socket. */
   readonly recoveryMs: Readonly<Record<string, Percentiles>>;
   readonly faults: readonly FaultReport[];
-  /** STARTs were written at this pace. */
-  readonly startsPerSecond: number;
+  /** The pace at which STARTs were written, measured; null for a single one. */
+  readonly startsPerSecond: number | null;
   /** From the confirmed STOP to the socket's end. */
   readonly stopMs: Percentiles & { readonly limit: number; readonly late: number };
   /** Workers only; `secondsMeasured` is the time from all connections open to the last segment. */
@@ -69,19 +70,20 @@ export function problemsOf(
   drained: boolean,
 ): string[] {
   const { messages, ownership, stopMs, unexpectedEnds } = report;
-  const counted: readonly (readonly [number, string])[] = [
-    [messages.missing, "messages are missing"],
-    [messages.duplicated, "messages are stored twice"],
-    [messages.differing, "stored messages differ from what was sent"],
-    [messages.disordered, "messages are stored out of order"],
-    [ownership.unowned, "connections were left without an owner"],
-    [ownership.doublyOwned, "times two owners acted on one connection"],
-    [ownership.lateActs, "times a worker acted outside of its lease"],
-    [ownership.unclaimedRows, "stored rows are of no known owner"],
-    [stopMs.late, `stopped connections kept their socket for more than ${stopMs.limit} ms`],
-    [unexpectedEnds.length, "tasks ended unasked"],
+  const kept = `kept its socket for more than ${whole(stopMs.limit)} ms`;
+  const counted: readonly (readonly [n: number, one: string, many: string])[] = [
+    [messages.missing, "message is missing", "messages are missing"],
+    [messages.duplicated, "message is stored twice", "messages are stored twice"],
+    [messages.differing, "stored message differs from what was sent", "stored messages differ from what was sent"],
+    [messages.disordered, "message is stored out of order", "messages are stored out of order"],
+    [ownership.unowned, "connection was left without an owner", "connections were left without an owner"],
+    [ownership.doublyOwned, "time two owners acted on one connection", "times two owners acted on one connection"],
+    [ownership.lateActs, "time a worker acted outside of its lease", "times a worker acted outside of its lease"],
+    [ownership.unclaimedRows, "stored row is of no known owner", "stored rows are of no known owner"],
+    [stopMs.late, `stopped connection ${kept}`, `stopped connections ${kept.replace("its", "their")}`],
+    [unexpectedEnds.length, "task ended unasked", "tasks ended unasked"],
   ];
-  const problems = counted.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []));
+  const problems = counted.flatMap(([n, one, many]) => (n > 0 ? [count(n, one, many)] : []));
   if (messages.stored === 0) problems.push("nothing was stored");
   if (!drained) problems.push("not every task drained within its time");
   return problems;

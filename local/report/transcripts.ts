@@ -5,7 +5,7 @@ import type { ConnectionRecord } from "../upstream/record.ts";
 import type { Transcript } from "../upstream/transcript.ts";
 
 export interface MessageFigures {
-  /** Segments that the upstream sent (replaying feeds) or spoke (live feeds), each counted once. */
+  /** Segments that the upstream sent (feeds that replay) or spoke (feeds that cannot), each counted once. */
   readonly sent: number;
   readonly stored: number;
   /** Not stored, and nothing excuses it. */
@@ -13,9 +13,9 @@ export interface MessageFigures {
   readonly duplicated: number;
   /** Rows that hold something else than was sent, or that cannot be read. */
   readonly differing: number;
-  /** Rows of live feeds that stand behind a later segment. */
+  /** Rows of feeds that cannot replay that stand behind a later segment. */
   readonly disordered: number;
-  /** Runs of segments of live feeds that nobody could hear, and their number. */
+  /** Runs of segments of feeds that cannot replay that nobody could hear, and their number. */
   readonly gaps: number;
   readonly gapMessages: number;
 }
@@ -37,13 +37,13 @@ export interface TranscriptAudit {
 export interface TranscriptAuditInput {
   readonly source: MessagesSource;
   readonly transcripts: readonly Transcript[];
-  /** Asked again when something is missing: a live feed may have spoken on. */
+  /** Asked again when something is missing: a feed that cannot replay may have spoken on. */
   readonly recordOf: (connectionId: string) => ConnectionRecord | undefined;
   readonly faults: readonly Fault[];
   readonly graceMs: number;
   /** Waits before the connection is read once more; false: no more time. What is on its way is not missing. */
   readonly again: () => Promise<boolean>;
-  readonly onProgress?: (done: number) => void;
+  readonly onProgress?: (done: number, missing: number) => void;
 }
 
 /** Connections read at the same time. */
@@ -68,7 +68,7 @@ export async function auditTranscripts(input: TranscriptAuditInput): Promise<Tra
         found.push(`${transcript.connectionId}: row ${seq} is damaged: ${reason}`);
       }
       examples.push(...found.slice(0, MAX_EXAMPLES - examples.length));
-      input.onProgress?.((done += 1));
+      input.onProgress?.((done += 1), total.missing);
     }
   };
   await Promise.all(Array.from({ length: IN_FLIGHT }, lane));

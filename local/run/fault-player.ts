@@ -41,15 +41,7 @@ export class FaultPlayer {
 
   constructor(deps: FaultPlayerDeps) {
     this.#deps = deps;
-    deps.fleet.live.onLine(({ connectionId, event, epoch, t }) => {
-      if (event !== "open") return;
-      for (const { held, recoveredMs, atMs } of this.played) {
-        const before = held.get(connectionId);
-        if (before !== undefined && epoch > before && !recoveredMs.has(connectionId)) {
-          recoveredMs.set(connectionId, t - atMs);
-        }
-      }
-    });
+    followRecoveries(deps.fleet.live, this.played);
   }
 
   /** @param startedAtMs what the planned times count from */
@@ -77,14 +69,12 @@ export class FaultPlayer {
     const { fleet, onFault } = this.#deps;
     fleet.live.poll();
     const { task, slot } = this.#victim();
-    const held = new Map(
-      fleet.live.heldBy(task).map((connectionId) => [connectionId, fleet.live.get(connectionId)?.epoch ?? 0]),
-    );
+    const held = heldWithEpochs(fleet.live, task);
     const atMs = this.#deps.clock.monotonicMs();
     const fault: PlayedFault = { kind, task, slot, atMs, held, recoveredMs: new Map() };
     // Before it is done: the others may be quick.
     this.played.push(fault);
-    Object.assign(fault, await this.#strike(kind, task));
+    Object.assign(fault, await strike(fleet.ecs, kind, task));
     onFault?.(fault);
     return fault;
   }
@@ -102,18 +92,38 @@ export class FaultPlayer {
     if (victim === undefined) throw new Error("no task runs that a fault could hit");
     return victim;
   }
+}
 
-  #strike(kind: FaultKind, task: string): Promise<Signalled> {
-    const { ecs } = this.#deps.fleet;
-    switch (kind) {
-      case "crash":
-        return ecs.crash(task);
-      case "kill":
-        return ecs.kill(task);
-      case "term":
-        return ecs.terminate(task);
-      case "freeze":
-        return ecs.freeze(task);
-    }
+/** Does it to the task. @throws when the task does not run, or has no worker to crash */
+export function strike(ecs: Pick<Fleet["ecs"], Striking>, kind: FaultKind, task: string): Promise<Signalled> {
+  switch (kind) {
+    case "crash":
+      return ecs.crash(task);
+    case "kill":
+      return ecs.kill(task);
+    case "term":
+      return ecs.terminate(task);
+    case "freeze":
+      return ecs.freeze(task);
   }
+}
+
+type Striking = "crash" | "kill" | "terminate" | "freeze";
+
+/** What the task holds now, as far as its journal told, with the epochs. */
+export function heldWithEpochs(live: Pick<Fleet["live"], "heldBy" | "get">, task: string): Map<string, number> {
+  return new Map(live.heldBy(task).map((connectionId) => [connectionId, live.get(connectionId)?.epoch ?? 0]));
+}
+
+/** Notes in each fault, from now on, which of its connections stream again under a later epoch. */
+export function followRecoveries(live: Pick<Fleet["live"], "onLine">, played: readonly PlayedFault[]): void {
+  live.onLine(({ connectionId, event, epoch, t }) => {
+    if (event !== "open") return;
+    for (const { held, recoveredMs, atMs } of played) {
+      const before = held.get(connectionId);
+      if (before !== undefined && epoch > before && !recoveredMs.has(connectionId)) {
+        recoveredMs.set(connectionId, t - atMs);
+      }
+    }
+  });
 }

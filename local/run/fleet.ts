@@ -19,6 +19,15 @@ import { LiveState } from "./live-state.ts";
 import { MetricsBoard } from "./metrics-board.ts";
 import { waitUntil } from "./wait.ts";
 
+/** Where the processes of the fleet reach their servers, when it is not directly. */
+export interface Detour {
+  /** Laid over the environment of the functions. */
+  readonly functionEnv: Readonly<Record<string, string>>;
+  /** Laid over the environment of the task in this place. */
+  taskEnv(slot: number): Readonly<Record<string, string>>;
+  close(): Promise<void>;
+}
+
 export interface FleetOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** WS_FLEET_* settings of the user, for workers and functions alike. */
@@ -30,6 +39,11 @@ export interface FleetOptions {
   readonly queue: boolean;
   readonly taskEvents: boolean;
   readonly eventDelayMs: number;
+  /** Told when a part ends by itself that nothing can replace: the run is over then. */
+  readonly onLost?: (what: string) => void;
+  readonly detour?: (
+    servers: { readonly stack: Stack; readonly upstream: Upstream } & Pick<FleetOptions, "logger" | "onLost">,
+  ) => Promise<Detour>;
 }
 
 /** Everything that a deployment has, on this machine. */
@@ -51,13 +65,14 @@ const PROJECT_ROOT = path.join(import.meta.dirname, "..", "..");
 /** Fargate takes 20 s and more; here it only has to be later than the take-over by the others. */
 const REPLACE_AFTER_MS = 3_000;
 const STOP_TIMEOUT_MS = 120_000;
-const WORKER_METRICS_MS = 2_000;
+/** Often enough for the view's averages not to jump. */
+const WORKER_METRICS_MS = 1_000;
 /** Starting Node twice per task on a busy machine takes seconds; what needs longer will not come. */
 const UP_LIMIT_MS = 60_000;
 
 /** @throws when a part does not start; what had started is ended then. */
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
-  const { clock, env, folder, logger, tuning } = options;
+  const { clock, env, folder, logger, onLost = () => undefined, tuning } = options;
   const closers: (() => Promise<void> | void)[] = [];
   const close = async (): Promise<void> => {
     for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer();
@@ -79,10 +94,13 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
 
     const upstream = await Upstream.start();
     closers.push(() => upstream.stop());
-    const stack = await startStack({ projectRoot: PROJECT_ROOT, env, logger, withoutQueue: !options.queue });
+    upstream.onLost(onLost);
+    const stack = await startStack({ projectRoot: PROJECT_ROOT, env, logger, withoutQueue: !options.queue, onLost });
     closers.push(() => stack.stop());
     const client = runnerClient(stack);
     closers.push(() => client.destroy());
+    const detour = await options.detour?.({ stack, upstream, logger, onLost });
+    if (detour !== undefined) closers.push(() => detour.close());
 
     const common = {
       ...tuning,
@@ -90,7 +108,12 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
       WS_FLEET_RUNNING_TASKS_URL: endpoints.runningTasksUrl,
     };
     const { file, references } = stack;
-    const lambda = await startLambda({ file, references, env: { ...stack.env, ...common }, logger });
+    const lambda = await startLambda({
+      file,
+      references,
+      env: { ...stack.env, ...common, ...detour?.functionEnv },
+      logger,
+    });
     closers.push(() => lambda.stop());
     const triggers = await startTriggers({
       file,
@@ -107,6 +130,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     await stopBundler();
     const agent = await startAgent({ env: basicEnv(env), logger });
     closers.push(() => agent.stop());
+    agent.onLost(onLost);
     const serviceName = stack.env["WS_FLEET_SERVICE"] ?? "";
     const ecs = new EcsService({
       agent,
@@ -123,6 +147,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
       entry: path.join(folder.bundles, "supervisor.mjs"),
       envOf: (taskId) => {
         live.follow(taskId, folder.journal(taskId));
+        const slot = parts.ecs?.running.find((task) => task.taskId === taskId)?.slot;
         return {
           ...stack.env,
           NODE_ENV: "production",
@@ -130,6 +155,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
           WS_FLEET_HINT_VISIBILITY_MS: "3000",
           WS_FLEET_METRICS_MS: String(WORKER_METRICS_MS),
           ...common,
+          ...(slot === undefined ? {} : detour?.taskEnv(slot)),
           WS_FLEET_HEALTH_PORT: "0",
           WS_FLEET_JOURNAL_FILE: folder.journal(taskId),
           ECS_CONTAINER_METADATA_URI_V4: endpoints.metadataUri(taskId),

@@ -1,6 +1,7 @@
 import type { Cancel, Clock } from "../../shared/clock.ts";
 import { errorFields, type Logger } from "../../shared/logger.ts";
 import type { Snapshot } from "../view/snapshot.ts";
+import { AverageRate } from "./average-rate.ts";
 import type { PlayedFault } from "./fault-player.ts";
 import type { Fleet } from "./fleet.ts";
 
@@ -13,14 +14,8 @@ export interface MonitorDeps {
 }
 
 const POLL_MS = 1_000;
-/** Workers post what they stored every two seconds: a shorter window would jump. */
-const RATE_WINDOW_MS = 4_000;
-
-interface Sample {
-  readonly atMs: number;
-  readonly sent: number;
-  readonly stored: number;
-}
+/** Workers post what they stored every second: a shorter window would jump. */
+const RATE_WINDOW_MS = 6_000;
 
 /** Gathers what the view shows, at a pace that the run does not feel. */
 export class Monitor {
@@ -33,7 +28,10 @@ export class Monitor {
   readonly #deps: MonitorDeps;
   readonly #startedAtMs: number;
   #fleet: Fleet | undefined;
-  #samples: Sample[] = [];
+  #sent = 0;
+  #stored = 0;
+  readonly #sentRate = new AverageRate(RATE_WINDOW_MS);
+  readonly #storedRate = new AverageRate(RATE_WINDOW_MS);
   #cancel: Cancel = () => undefined;
   #stopped = false;
 
@@ -61,14 +59,16 @@ export class Monitor {
       if (holding.open) open.set(holding.task, (open.get(holding.task) ?? 0) + 1);
     }
     const all = this.#fleet?.live.holdings.size ?? 0;
-    const last = this.#samples.at(-1);
+    const frozen = new Set(
+      faults().flatMap(({ kind, task, thawedAtMs }) => (kind === "freeze" && thawedAtMs === undefined ? [task] : [])),
+    );
     return {
       elapsedMs: clock.monotonicMs() - this.#startedAtMs,
       phase: this.phase,
       workers: (this.#fleet?.ecs.running ?? []).map(({ taskId, slot, desiredStatus, lastStatus }) => ({
         slot,
         taskId,
-        status: desiredStatus === "STOPPED" ? "STOPPING" : lastStatus,
+        status: frozen.has(taskId) ? "FROZEN" : desiredStatus === "STOPPED" ? "STOPPING" : lastStatus,
         held: held.get(taskId) ?? 0,
         open: open.get(taskId) ?? 0,
         restarts: this.#fleet?.ecs.restarts(slot) ?? 0,
@@ -76,10 +76,10 @@ export class Monitor {
       started: this.started,
       open: [...open.values()].reduce((sum, count) => sum + count, 0),
       orphans: this.stopping ? 0 : Math.max(0, this.started - all),
-      sent: last?.sent ?? 0,
-      stored: last?.stored ?? 0,
-      sentPerSecond: this.#perSecond("sent"),
-      storedPerSecond: this.#perSecond("stored"),
+      sent: this.#sent,
+      stored: this.#stored,
+      sentPerSecond: this.#sentRate.perSecond,
+      storedPerSecond: this.#storedRate.perSecond,
       lost: audited()?.lost,
       checked: audited()?.checked ?? 0,
       faults: faults().map(({ kind, slot, held: struck, recoveredMs }) => ({
@@ -90,12 +90,6 @@ export class Monitor {
         slowestMs: Math.max(0, ...recoveredMs.values()),
       })),
     };
-  }
-
-  #perSecond(field: "sent" | "stored"): number {
-    const [first, last] = [this.#samples[0], this.#samples.at(-1)];
-    if (first === undefined || last === undefined || last.atMs === first.atMs) return 0;
-    return ((last[field] - first[field]) * 1000) / (last.atMs - first.atMs);
   }
 
   #poll(): void {
@@ -114,7 +108,9 @@ export class Monitor {
     if (this.#stopped) return;
     fleet.live.poll();
     const atMs = this.#deps.clock.monotonicMs();
-    this.#samples.push({ atMs, sent: segmentsSent, stored: fleet.board.total("MessagesStored") });
-    this.#samples = this.#samples.filter((sample) => atMs - sample.atMs <= RATE_WINDOW_MS);
+    this.#sent = segmentsSent;
+    this.#stored = fleet.board.total("MessagesStored");
+    this.#sentRate.add(atMs, this.#sent);
+    this.#storedRate.add(atMs, this.#stored);
   }
 }

@@ -1,4 +1,5 @@
 import type { StartOptions } from "../cli/start-options.ts";
+import { count, whole } from "../view/wording.ts";
 import { startAll, startRequest } from "./connections.ts";
 import { drainTasks } from "./drain.ts";
 import { startTasks } from "./fleet.ts";
@@ -32,8 +33,8 @@ export function runUntilStopped(options: StartOptions, deps: RunDeps): Promise<b
     const drained = await drainTasks(session);
     const { lost, checked } = audit.result;
     view.say(
-      `${drained ? "drained" : "NOT every worker drained"}; ${fleet.board.total("MessagesStored")} messages stored, ` +
-        `${lost} lost of ${checked} checked`,
+      `${drained ? "drained" : "NOT every worker drained"}; ` +
+        `${count(fleet.board.total("MessagesStored"), "message")} stored, ${whole(lost)} lost of ${whole(checked)} looked up`,
     );
     const clean = drained && lost === 0;
     return { result: clean, removeLogs: clean };

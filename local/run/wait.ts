@@ -5,6 +5,11 @@ export class InterruptedError extends Error {
   override readonly name = "InterruptedError";
 }
 
+/** A part of the run ended by itself, and nothing can replace it. The message says which and how. */
+export class PartLostError extends Error {
+  override readonly name = "PartLostError";
+}
+
 export interface WaitOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;

@@ -3,7 +3,8 @@ export function childInput(): unknown {
   return JSON.parse(process.argv[2] ?? "null") as unknown;
 }
 
-export function report(message: { ready: unknown } | { failed: string }): void {
+/** `ending`: why the process is about to end though nobody asked for it. */
+export function report(message: { ready: unknown } | { failed: string } | { ending: string }): void {
   process.send?.(message);
 }
 

@@ -24,8 +24,8 @@ export interface StartedChild {
   readonly pid: number;
   /** What the child reported when it was ready. */
   readonly ready: unknown;
-  /** Settles when the process has ended, however that came. */
-  readonly ended: Promise<void>;
+  /** Settles when the process has ended, however that came, with how it did: `signal SIGKILL`, or its own words. */
+  readonly ended: Promise<string>;
   /** Asks the child to end and waits until it has; repeatable. */
   stop(): Promise<void>;
 }
@@ -46,9 +46,11 @@ export async function startChild(options: ChildOptions): Promise<StartedChild> {
   if (child.stdout !== null) logLines(child.stdout, (line) => logger.debug({ child: name, line }, "child output"));
   if (child.stderr !== null) logLines(child.stderr, (line) => logger.warn({ child: name, line }, "child error output"));
 
-  const ended = new Promise<void>((resolve) => {
-    child.once("exit", () => resolve());
-    child.once("error", () => resolve());
+  const ended = new Promise<string>((resolve) => {
+    let own: string | undefined;
+    child.on("message", (message: { ending?: string }) => (own ??= message.ending));
+    child.once("exit", (code, signal) => resolve(own ?? howEnded(code, signal)));
+    child.once("error", (error) => resolve(error.message));
   });
   const stop = async (): Promise<void> => {
     if (child.connected) child.disconnect();
@@ -69,6 +71,10 @@ export async function startChild(options: ChildOptions): Promise<StartedChild> {
   }
 }
 
+export function howEnded(code: number | null, signal: string | null): string {
+  return code === null ? `signal ${signal}` : `exit code ${code}`;
+}
+
 function logLines(stream: Readable, log: (line: string) => void): void {
   createInterface({ input: stream }).on("line", log);
 }
@@ -86,9 +92,7 @@ function firstReport(child: ChildProcess, name: string): Promise<unknown> {
       else settle(() => resolve(report.ready));
     };
     const onExit = (code: number | null, signal: string | null): void =>
-      settle(() =>
-        reject(new Error(`${name} ended before it was ready (${code === null ? `signal ${signal}` : `code ${code}`})`)),
-      );
+      settle(() => reject(new Error(`${name} ended before it was ready (${howEnded(code, signal)})`)));
     const onError = (error: Error): void => settle(() => reject(new Error(`${name} did not start: ${error.message}`)));
     const timer = setTimeout(
       () => settle(() => reject(new Error(`${name} was not ready within ${READY_TIMEOUT_MS} ms`))),

@@ -1,4 +1,6 @@
+import { rm } from "node:fs/promises";
 import type { Logger } from "../../shared/logger.ts";
+import { sendSignal } from "../ecs/processes.ts";
 import { startChild } from "./child.ts";
 import { findDynoxide } from "./dynoxide-binary.ts";
 import { embeddedServer, externalServer, type LocalServer } from "./server.ts";
@@ -8,12 +10,16 @@ export interface ServerOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly childEnv: Record<string, string>;
   readonly logger: Logger;
+  /** Told when the embedded server ends and nobody asked for it. */
+  readonly onLost?: (what: string) => void;
 }
 
 /** What the wrapper process around dynoxide reports. */
 interface DynoxideReady {
   readonly endpoint: string;
   readonly indexProblem: string | undefined;
+  readonly serverPid: number;
+  readonly folder: string;
 }
 
 /**
@@ -32,9 +38,13 @@ export async function startDynamoDb(options: ServerOptions): Promise<LocalServer
     env: childEnv,
     logger,
   });
-  const { endpoint, indexProblem } = child.ready as DynoxideReady;
+  const { endpoint, indexProblem, serverPid, folder } = child.ready as DynoxideReady;
   if (indexProblem !== undefined) {
     logger.warn({ problem: indexProblem }, "stream records have no index: writes get slower with their number");
   }
-  return embeddedServer("dynamodb", endpoint, child, logger);
+  // Where the wrapper was killed, nobody else does its duty.
+  void child.ended.then(async () => {
+    if (sendSignal(serverPid, "SIGKILL")) await rm(folder, { recursive: true, force: true });
+  });
+  return embeddedServer("DynamoDB", endpoint, child, options);
 }

@@ -22,7 +22,8 @@ const RAM_FOLDER = "/dev/shm";
 interface Server {
   readonly process: ChildProcess;
   readonly endpoint: string;
-  readonly ended: Promise<string>;
+  /** How, and its last words. */
+  readonly ended: Promise<{ readonly how: string; readonly said: string }>;
 }
 
 const { binary } = childInput() as { binary: string };
@@ -42,10 +43,11 @@ endWithParent(async () => {
 
 try {
   server = await startServer();
-  void server.ended.then((how) => {
+  void server.ended.then(({ how, said }) => {
     // Without a channel the end was asked for.
     if (!process.connected) return;
-    console.error(`dynoxide ended by itself: ${how}`);
+    report({ ending: how });
+    console.error(`dynoxide ended by itself: ${how} ${said}`);
     process.disconnect();
   });
   report({
@@ -81,10 +83,10 @@ function spawnServer(port: number): Server {
   child.stderr.on("data", (chunk: Buffer) => {
     errorText = (errorText + chunk.toString()).slice(-2_000);
   });
-  const ended = new Promise<string>((resolve) => {
-    child.once("error", (error) => resolve(error.message));
+  const ended = new Promise<{ how: string; said: string }>((resolve) => {
+    child.once("error", (error) => resolve({ how: error.message, said: "" }));
     child.once("exit", (code, signal) =>
-      resolve(`${code === null ? `signal ${signal}` : `code ${code}`} ${errorText}`.trim()),
+      resolve({ how: code === null ? `signal ${signal}` : `exit code ${code}`, said: errorText.trim() }),
     );
   });
   return { process: child, endpoint: `http://127.0.0.1:${port}`, ended };
@@ -94,7 +96,7 @@ function spawnServer(port: number): Server {
 async function waitUntilServing(candidate: Server): Promise<string | undefined> {
   const signal = AbortSignal.timeout(START_TIMEOUT_MS);
   let ended: string | undefined;
-  void candidate.ended.then((how) => (ended = how));
+  void candidate.ended.then(({ how, said }) => (ended = `${how} ${said}`));
   while (!signal.aborted) {
     if (await answers(candidate.endpoint, signal)) return undefined;
     if (ended !== undefined) return `dynoxide ended while starting: ${ended}`;

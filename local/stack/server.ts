@@ -50,10 +50,17 @@ export async function firstUse<T>(server: LocalServer, service: string, use: () 
 }
 
 /** An embedded server in its own process. Its unasked end is an error for people to see: nothing can replace its data. */
-export function embeddedServer(name: string, endpoint: string, child: StartedChild, logger: Logger): LocalServer {
+export function embeddedServer(
+  name: string,
+  endpoint: string,
+  child: StartedChild,
+  { logger, onLost }: { readonly logger: Logger; readonly onLost?: (what: string) => void },
+): LocalServer {
   let stopping = false;
-  void child.ended.then(() => {
-    if (!stopping) logger.error({ server: name, endpoint }, "embedded server ended unexpectedly");
+  void child.ended.then((how) => {
+    if (stopping) return;
+    logger.error({ server: name, endpoint, how }, "embedded server ended unexpectedly");
+    onLost?.(`the embedded ${name} ended (${how})`);
   });
   return {
     endpoint,

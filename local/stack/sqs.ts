@@ -14,5 +14,5 @@ export async function startSqs(options: ServerOptions & { readonly region: strin
     logger: options.logger,
   });
   const { endpoint } = child.ready as { endpoint: string };
-  return embeddedServer("sqs", endpoint, child, options.logger);
+  return embeddedServer("SQS", endpoint, child, options);
 }

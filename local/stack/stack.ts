@@ -20,6 +20,8 @@ export interface StackOptions {
   readonly stage?: string;
   /** Creates the queues and then takes their server away: every call to SQS is refused, as with a broken queue. */
   readonly withoutQueue?: boolean;
+  /** Told when an embedded server ends and nobody asked for it: its data is gone, and with it the run. */
+  readonly onLost?: (what: string) => void;
 }
 
 /** Tables and queues of serverless.yml, served on this machine (or by the endpoints that the user named). */
@@ -51,7 +53,7 @@ const LOOPBACK_CREDENTIALS = { accessKeyId: "local", secretAccessKey: "local" };
 
 /** @throws {Error} when a server does not start or serverless.yml lacks what the fleet needs; nothing is left running then. */
 export async function startStack(options: StackOptions): Promise<Stack> {
-  const { env, logger } = options;
+  const { env, logger, onLost } = options;
   const region = env["AWS_REGION"] ?? LOCAL_REGION;
   const file = readServerlessFile({
     projectRoot: options.projectRoot,
@@ -60,14 +62,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     ...(options.stage !== undefined && { stage: options.stage }),
   });
   const childEnv = basicEnv(env);
+  const lost = onLost === undefined ? {} : { onLost };
   const servers: LocalServer[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.stop()));
   };
   try {
-    const dynamodb = await startDynamoDb({ env, childEnv, logger });
+    const dynamodb = await startDynamoDb({ env, childEnv, logger, ...lost });
     servers.push(dynamodb);
-    const sqs = await startSqs({ env, childEnv, logger, region });
+    const sqs = await startSqs({ env, childEnv, logger, region, ...lost });
     servers.push(sqs);
     const stack = await assemble(options, file, region, dynamodb, sqs);
     if (options.withoutQueue === true) {

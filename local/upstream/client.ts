@@ -2,6 +2,7 @@ import { fork } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { howEnded } from "../stack/child.ts";
 import type { CallName, Calls, ChildMessage, SocketEvent, UpstreamConfig, UpstreamStatus } from "./protocol.ts";
 import type { FeedKind } from "./transcript.ts";
 
@@ -26,13 +27,15 @@ export class Upstream {
   readonly #listeners = new Set<(event: SocketEvent) => void>();
   #lastId = 0;
   #ended = false;
+  #onLost: (what: string) => void = () => undefined;
+  #stopping = false;
 
   private constructor(child: ChildProcess, pid: number, port: number) {
     this.#child = child;
     this.pid = pid;
     this.port = port;
     child.on("message", (message: ChildMessage) => this.#receive(message));
-    child.on("exit", (code, signal) => this.#end(`the upstream ended (${signal ?? `exit code ${String(code)}`})`));
+    child.on("exit", (code, signal) => this.#end(`the upstream ended (${howEnded(code, signal)})`));
   }
 
   /** Forks the upstream and waits until it listens. The child ends by itself when this process does. */
@@ -61,6 +64,11 @@ export class Upstream {
   wsUrl(kind: FeedKind, connectionId: string): string {
     const query = kind === "replay" ? "?cursor={cursor}" : "";
     return `ws://127.0.0.1:${this.port}/${kind}/${connectionId}${query}`;
+  }
+
+  /** Told once, when the process ends and nobody asked for it. */
+  onLost(listener: (what: string) => void): void {
+    this.#onLost = listener;
   }
 
   /** @returns the function that ends the subscription */
@@ -101,6 +109,7 @@ export class Upstream {
   /** Ends the process; open sockets are cut. Harmless when it has already ended. */
   async stop(): Promise<void> {
     if (this.#ended) return;
+    this.#stopping = true;
     const exited = once(this.#child, "exit");
     this.#child.disconnect();
     await exited;
@@ -144,6 +153,7 @@ export class Upstream {
 
   #end(reason: string): void {
     this.#ended = true;
+    if (!this.#stopping) this.#onLost(reason);
     for (const id of [...this.#pending.keys()]) this.#take(id)?.reject(new Error(reason));
   }
 }

@@ -11,7 +11,7 @@ export interface Snapshot {
   readonly orphans: number;
   readonly sent: number;
   readonly stored: number;
-  /** Over the last interval. */
+  /** Averages over the last seconds. */
   readonly sentPerSecond: number;
   readonly storedPerSecond: number;
   /** Durable positions under which something is not in the table, of those looked at; undefined: not looked at yet. */
@@ -23,6 +23,7 @@ export interface Snapshot {
 export interface WorkerSnapshot {
   readonly slot: number;
   readonly taskId: string;
+  /** As ECS tells it, or FROZEN. */
   readonly status: string;
   readonly held: number;
   readonly open: number;

@@ -1,5 +1,5 @@
 import type { Cancel, Clock } from "../../shared/clock.ts";
-import { frame, plainLine } from "./frame.ts";
+import { frame, plainLine, type Size } from "./frame.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** The part of a terminal, or of a pipe, that a view needs. */
@@ -7,6 +7,10 @@ export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
+  /** A terminal tells when its size has changed. */
+  on?(event: "resize", listener: () => void): unknown;
+  off?(event: "resize", listener: () => void): unknown;
 }
 
 export interface ViewOptions {
@@ -19,11 +23,12 @@ export interface ViewOptions {
 export interface View {
   /** A line that stays, above the picture. */
   say(text: string): void;
-  /** Draws once more and leaves the terminal as it was. */
+  /** Takes the picture away: what was said stays, and the result comes below it. */
   stop(): void;
 }
 
-const DEFAULT_COLUMNS = 80;
+/** A terminal that does not know its size says 0. */
+const DEFAULT_SIZE: Size = { columns: 80, rows: 24 };
 const PICTURE_MS = 500;
 const LINE_MS = 5_000;
 const HIDE_CURSOR = "\x1b[?25l";
@@ -64,27 +69,30 @@ class Lines implements View {
 class Picture implements View {
   readonly #options: ViewOptions;
   #cancel: Cancel = () => undefined;
-  #drawn = 0;
+  /** Lengths of the lines that stand on the terminal. */
+  #drawn: readonly number[] = [];
+  readonly #onResize = (): void => this.#draw();
   #stopped = false;
 
   constructor(options: ViewOptions) {
     this.#options = options;
     options.output.write(HIDE_CURSOR);
+    options.output.on?.("resize", this.#onResize);
     this.#tick();
   }
 
   say(text: string): void {
     this.#options.output.write(`${this.#home()}${text}\n`);
-    this.#drawn = 0;
+    this.#drawn = [];
     this.#draw();
   }
 
   stop(): void {
     if (this.#stopped) return;
-    this.#draw();
     this.#stopped = true;
     this.#cancel();
-    this.#options.output.write(SHOW_CURSOR);
+    this.#options.output.off?.("resize", this.#onResize);
+    this.#options.output.write(`${this.#home()}${SHOW_CURSOR}`);
   }
 
   #tick(): void {
@@ -96,15 +104,21 @@ class Picture implements View {
   #draw(): void {
     if (this.#stopped) return;
     const { output, snapshot } = this.#options;
-    // A terminal that does not know its size says 0.
-    const width = output.columns === undefined || output.columns === 0 ? DEFAULT_COLUMNS : output.columns;
-    const lines = frame(snapshot(), width);
+    const lines = frame(snapshot(), this.#size);
     output.write(`${this.#home()}${lines.join("\n")}\n`);
-    this.#drawn = lines.length;
+    this.#drawn = lines.map(({ length }) => length);
   }
 
-  /** Back to the first line of the picture, with nothing below it. */
+  get #size(): Size {
+    const { columns, rows } = this.#options.output;
+    return { columns: columns || DEFAULT_SIZE.columns, rows: rows || DEFAULT_SIZE.rows };
+  }
+
+  /** Back to the first line of the picture, with nothing below it. A terminal that became narrower broke its lines. */
   #home(): string {
-    return this.#drawn === 0 ? "" : `\x1b[${this.#drawn}A\r${CLEAR_BELOW}`;
+    if (this.#drawn.length === 0) return "";
+    const { columns, rows } = this.#size;
+    const used = this.#drawn.reduce((sum, length) => sum + Math.max(1, Math.ceil(length / columns)), 0);
+    return `\x1b[${Math.min(used, rows - 1)}A\r${CLEAR_BELOW}`;
   }
 }

@@ -95,7 +95,7 @@ describe("npm run demo", () => {
     assert.equal(await command.exitCode, 1, command.output());
     await nothingLeft(command);
     const { ok, problems, messages, examples } = await report();
-    assert.deepEqual([ok, problems, messages.missing], [false, ["1 messages are missing"], 1]);
+    assert.deepEqual([ok, problems, messages.missing], [false, ["1 message is missing"], 1]);
     assert.match(examples.join(), new RegExp(`position ${key["seq"]!.N!} is missing`, "u"));
     const kept = /logs and journals are kept in (?<folder>\S+)/u.exec(command.output())?.groups?.["folder"];
     assert.ok(kept !== undefined && existsSync(path.join(kept, "journals")));

@@ -183,6 +183,7 @@ describe("the journal", () => {
     leaseWriteUnits: 3,
     rssBytes: 90_000_000,
     cpuMs: 850.5,
+    oldestPendingMs: 12.5,
   };
   const written = [...whole.slice(0, 2), { ...usage, event: "usage" }, whole[2]!];
   const text = written.map((one) => `${JSON.stringify(one)}\n`).join("");

@@ -1,59 +1,40 @@
-import { Command, InvalidArgumentError } from "commander";
-import { Tally } from "./engine/tally.ts";
-import { simulate } from "./simulation.ts";
+import { runCommand } from "../../local/cli/command.ts";
+import { simulateOptions, type SimulateOptions } from "./options.ts";
+import { Progress } from "./progress.ts";
+import { simulate, type SimulationResult } from "./simulation.ts";
+import { Summary } from "./summary.ts";
 
-interface Options {
-  readonly seeds: number;
-  readonly from: number;
-  readonly history: number;
-  readonly keepGoing: boolean;
-  readonly tally: boolean;
-}
-
-const program = new Command("simulate")
-  .description("Runs the whole fleet under drawn faults, once per seed, and checks its invariants at every step.")
-  .option("--seeds <n>", "how many seeds", whole, 100)
-  .option("--from <seed>", "the first of them", whole, 1)
-  .option("--history <lines>", "lines about the connection that went wrong", whole, 60)
-  .option("--keep-going", "go on after a seed that fails", false)
-  .option("--tally", "say how often what happened", false)
-  .parse();
-const { seeds, from, history, keepGoing, tally } = program.opts<Options>();
-
-let failed = 0;
-let simulatedMs = 0;
-let events = 0;
-const happened = new Tally();
-const handOversMs: number[] = [];
-const startedAtMs = performance.now();
-for (let seed = from; seed < from + seeds; seed++) {
-  const result = await simulate({ seed });
-  simulatedMs += result.simulatedMs;
-  events += result.events;
-  happened.addAll(result.tally);
-  if (result.handOverMs !== undefined) handOversMs.push(result.handOverMs);
-  if (result.violation === undefined) continue;
-  failed++;
-  const { rule, connectionId, atMs, text } = result.violation;
-  console.log(`seed ${seed}: ${rule} of ${connectionId ?? "the fleet"} at ${(atMs / 1000).toFixed(3)} s: ${text}`);
-  for (const line of result.history(history)) console.log(`  ${line}`);
-  if (!keepGoing) {
-    console.log(`replay with: npm run simulate -- --seeds 1 --from ${seed}`);
-    break;
+/** `npm run simulate`: seed after seed, until one fails, all are done, or the user has seen enough. */
+await runCommand(async (argv, signal) => {
+  const options = simulateOptions(argv);
+  const { seeds, from, keepGoing } = options;
+  const progress = new Progress(process.stderr, () => performance.now());
+  const sum = new Summary();
+  for (let seed = from; seed < from + seeds && !signal.aborted; seed++) {
+    const result = await simulate({ seed }).catch((error: unknown) => {
+      // A mistake of the simulation itself: where it happened is all that helps.
+      throw new Error(`seed ${seed}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    });
+    sum.add(result);
+    if (result.violation !== undefined) {
+      progress.clear();
+      tellViolation(result, options);
+      if (!keepGoing) break;
+    }
+    progress.tell(sum.seeds, seeds, sum.failed);
+    // Between two seeds, so that a signal is seen.
+    await new Promise((resolve) => setImmediate(resolve));
   }
-}
-handOversMs.sort((a, b) => a - b);
-const percentile = (share: number): string =>
-  ((handOversMs[Math.ceil(share * handOversMs.length) - 1] ?? NaN) / 1000).toFixed(2);
-if (tally) for (const [what, n] of [...happened.counts].sort()) console.log(`${String(n).padStart(9)}  ${what}`);
-const seconds = (performance.now() - startedAtMs) / 1000;
-console.log(
-  `${failed} failed; ${events} events in ${(simulatedMs / 3_600_000).toFixed(2)} simulated hours took ${seconds.toFixed(1)} s`,
-);
-console.log(`hand-overs in good weather: p50 ${percentile(0.5)} s, p99 ${percentile(0.99)} s of ${handOversMs.length}`);
-process.exitCode = failed === 0 ? 0 : 1;
+  progress.clear();
+  sum.tell(options);
+  if (sum.failed > 0) return 1;
+  return signal.aborted ? 130 : 0;
+});
 
-function whole(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("must be a whole number");
-  return Number(text);
+function tellViolation({ seed, violation, history }: SimulationResult, options: SimulateOptions): void {
+  if (violation === undefined) return;
+  const { rule, connectionId, atMs, text } = violation;
+  console.log(`seed ${seed}: ${rule} of ${connectionId ?? "the fleet"} at ${(atMs / 1000).toFixed(3)} s: ${text}`);
+  for (const line of history(options.history)) console.log(`  ${line}`);
+  if (!options.keepGoing) console.log(`replay with: npm run simulate -- --seeds 1 --from ${seed}`);
 }

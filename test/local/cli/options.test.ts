@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, it } from "node:test";
 import { demoCommand, demoOptions } from "../../../local/cli/demo-options.ts";
@@ -70,11 +72,28 @@ describe("options of the demo", () => {
       /--connections: the workers that are left by a fault hold 1000 at most/,
     ],
     ["--json /", /--json: must name a file, and \/ is a folder/],
-    ["--json /no/such/folder/out.json", /--json: the folder \/no\/such\/folder must exist/],
+    ["--json /proc/out.json", /--json: \/proc\/out.json must be writable/],
+    ["--json=", /--json: must name a file/],
+    ["--json /no/such/folder/out.json", /--json: \/no\/such\/folder\/out.json must be writable: ENOENT/],
   ];
   for (const [line, message] of wrong) {
     it(`refuse ${line}`, () => refused(() => demo(line), message));
   }
+
+  it("leave nothing where a report can be written, and take - for the standard output", () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "ws-fleet-options-"));
+    try {
+      const file = path.join(folder, "out.json");
+      assert.equal(demo(`--json ${file}`).json, file);
+      assert.deepEqual(readdirSync(folder), []);
+      writeFileSync(file, "before");
+      demo(`--json ${file}`);
+      assert.equal(readFileSync(file, "utf8"), "before");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+    assert.equal(demo("--json -").json, "-");
+  });
 
   it("need more time for faults that are noticed later", () => {
     demo("--kill 1 --seconds 20 --event-delay 2");

@@ -110,6 +110,7 @@ describe("usage", () => {
     readUnits: requests / 10,
     writeUnits: 3 * requests,
     leaseWriteUnits: requests,
+    oldestPendingMs: 0,
     rssBytes: rssMb * 2 ** 20,
     cpuMs,
   });

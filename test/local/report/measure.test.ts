@@ -42,7 +42,6 @@ function facts(change: Partial<RunFacts> = {}, journal = handedOver, openedAtMs 
       queue: false,
     },
     connectionIds: [ID],
-    startsPerSecond: 75,
     startSentAtMs: new Map([[ID, 700]]),
     firstOpenAtMs: new Map([[ID, 1_090]]),
     window: { fromMs: 1_200, toMs: 21_200 },
@@ -100,8 +99,45 @@ describe("the report", () => {
     const text = reportText(report);
     assert.match(text, /100 sent, 97 stored, 0 missing/);
     assert.match(text, /crash → next owner +1 +800 +800 +800/);
-    assert.match(text, /All is well/);
-    assert.doesNotMatch(text, /FAILED/);
+    assert.match(text, /^1 connection, 2 workers, 20 s/);
+    assert.match(text, /3 messages in 1 gap of feeds that cannot replay/);
+    assert.match(text, /All is well: beside the gaps above, everything sent is stored/);
+    assert.match(text, /worker 1 +0 MB, 0 % of a core, replaced 0 times/);
+    assert.doesNotMatch(text, /FAILED|failed|STARTs/);
+  });
+
+  it("fits into 80 columns, with no more digits than were measured", () => {
+    const many = { ...messages, sent: 12_345_678, stored: 12_000_000, gaps: 5_000, gapMessages: 345_678 };
+    const report = measure(facts({ audit: { messages: many, rows: [], examples: [] } }));
+    const figures = { dynamodbRequests: 48.54, writeUnits: 332.66, leaseWriteUnits: 37.22, readUnits: 0.014 };
+    const text = reportText({ ...report, perConnectionMinute: { ...report.perConnectionMinute, ...figures } });
+    for (const line of text.split("\n")) assert.ok(line.length <= 80, line);
+    const joined = text.replaceAll(/\s+/g, " ");
+    assert.match(joined, /48.5 requests, 333 write units \(37.2 for leases, .*\), 0.014 read units/);
+    assert.match(joined, /345,678 messages in 5,000 gaps of feeds/);
+  });
+
+  it("says that everything is stored only where there are no gaps", () => {
+    const whole = { ...messages, stored: 100, gaps: 0, gapMessages: 0 };
+    const text = reportText(measure(facts({ audit: { messages: whole, rows: [], examples: [] } })));
+    assert.match(text, /All is well: everything sent is stored as it was sent/);
+    assert.doesNotMatch(text, /gap/);
+  });
+
+  it("measures the pace of the STARTs", () => {
+    const startSentAtMs = new Map([[ID, 700], ["b", 710], ["c", 720]]); // prettier-ignore
+    const report = measure(facts({ startSentAtMs }));
+    assert.equal(report.startsPerSecond, 100);
+    assert.match(reportText(report), /STARTs were written at 100 a second/);
+    assert.equal(measure(facts()).startsPerSecond, null);
+  });
+
+  it("explains functions that fail because the queue is switched off, and only those", () => {
+    const functions = { reconcile: { invocations: 1, errors: 0 }, "fleet-metrics": { invocations: 3, errors: 2 } };
+    const report = measure(facts({ functions }));
+    const text = reportText(report).replaceAll(/\s+/g, " ");
+    assert.match(text, /fleet-metrics 3 \(2 failed\); without the queue, functions that use it must fail/);
+    assert.doesNotMatch(reportText({ ...report, switchedOff: [] }), /must fail/);
   });
 
   const failures: [what: string, change: Partial<RunFacts>, problem: RegExp][] = [
@@ -110,11 +146,11 @@ describe("the report", () => {
     ["something differs", { audit: { messages: { ...messages, differing: 1 }, rows: [], examples: [] } }, /differ/],
     ["a live feed is out of order", { audit: { messages: { ...messages, disordered: 1 }, rows: [], examples: [] } }, /out of order/], // prettier-ignore
     ["nothing at all is stored", { audit: { messages: { ...messages, stored: 0 }, rows: [], examples: [] } }, /nothing was stored/], // prettier-ignore
-    ["a connection has no owner at the end", { unowned: [ID] }, /^1 connections were left without an owner$/],
-    ["a connection was never opened", { connectionIds: [ID, "talk-00002"] }, /^1 connections were left/],
-    ["a stopped connection kept its socket", { stopped: { closedMs: [], limitMs: 8_000, late: 1 } }, /for more than 8000 ms/], // prettier-ignore
+    ["a connection has no owner at the end", { unowned: [ID] }, /^1 connection was left without an owner$/],
+    ["a connection was never opened", { connectionIds: [ID, "talk-00002"] }, /^1 connection was left/],
+    ["a stopped connection kept its socket", { stopped: { closedMs: [], limitMs: 8_000, late: 1 } }, /^1 stopped connection kept its socket for more than 8,000 ms$/], // prettier-ignore
     ["a worker did not drain", { drained: false }, /drained/],
-    ["a task ended by itself", { faults: [] }, /^1 tasks ended unasked$/],
+    ["a task ended by itself", { faults: [] }, /^1 task ended unasked$/],
     ["a terminated task left leases", { ended: [{ taskId: "b", slot: 1, exitCode: 3, stopCode: "UserInitiated" }] }, /ended unasked/], // prettier-ignore
   ];
   for (const [what, change, problem] of failures) {
@@ -131,7 +167,7 @@ describe("the report", () => {
     const report = measure(facts({}, handedOver.slice(0, 3)));
     assert.deepEqual([report.recoveryMs["crash"]?.n, report.faults[0]?.neverRecovered], [0, 1]);
     assert.equal(report.ownership.unowned, 1);
-    assert.deepEqual(report.problems, ["1 connections were left without an owner"]);
+    assert.deepEqual(report.problems, ["1 connection was left without an owner"]);
     assert.match(reportText(report), /talk-00001: has no owner/);
   });
 
@@ -146,7 +182,7 @@ describe("the report", () => {
   it("fails when a row is of nobody that is known", () => {
     const rows = [{ connectionId: ID, leaseEpoch: 9, receivedAtMs: 1_010_900 }];
     const report = measure(facts({ audit: { messages, rows, examples: [] } }));
-    assert.deepEqual(report.problems, ["1 stored rows are of no known owner"]);
+    assert.deepEqual(report.problems, ["1 stored row is of no known owner"]);
   });
 
   it("counts what was received outside of a lease", () => {

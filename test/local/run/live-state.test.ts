@@ -25,7 +25,7 @@ describe("the live state", () => {
     appendFileSync(a, held + open.slice(0, 20));
     live.poll();
     assert.deepEqual(live.get("c1"), { task: "a", epoch: 1, open: false });
-    appendFileSync(a, open.slice(20) + '{"t":1,"event":"usage","requests":1,"readUnits":0,"writeUnits":3,"leaseWriteUnits":2,"rssBytes":5,"cpuMs":2}\n'); // prettier-ignore
+    appendFileSync(a, open.slice(20) + '{"t":1,"event":"usage","requests":1,"readUnits":0,"writeUnits":3,"leaseWriteUnits":2,"rssBytes":5,"cpuMs":2,"oldestPendingMs":0}\n'); // prettier-ignore
     appendFileSync(a, line("a", "c2", "held", 4) + line("a", "c2", "open", 4) + line("a", "c3", "held", 7));
     live.poll();
     assert.equal(live.openCount(), 2);
