@@ -2,7 +2,7 @@ import { defineConfig } from "eslint/config";
 import tseslint from "typescript-eslint";
 
 export default defineConfig(
-  { ignores: ["dist/", "node_modules/", ".serverless/", ".esbuild/"] },
+  { ignores: ["dist/", "node_modules/", ".serverless/", ".esbuild/", ".stryker-tmp/"] },
   tseslint.configs.strictTypeChecked,
   {
     languageOptions: {
