@@ -1,29 +1,6 @@
-/**
- * What a fleet costs on AWS, from what it does. List prices of us-east-1, without free tiers and discounts.
- */
-export const PRICES = {
-  /** DynamoDB on demand, per million request units; per unit-hour when provisioned; per GB-month. */
-  writeMillion: 0.625,
-  readMillion: 0.125,
-  writeUnitHour: 0.00065,
-  storageGbMonth: 0.25,
-  backupGbMonth: 0.2,
-  /** Fargate on arm64; a public IPv4 address for each task. */
-  arm64VcpuHour: 0.03238,
-  arm64GbHour: 0.00356,
-  publicIpHour: 0.005,
-  /** Lambda on arm64. */
-  lambdaMillion: 0.2,
-  lambdaGbSecond: 0.0000133334,
-  sqsMillion: 0.4,
-  /** CloudWatch: a metric, an alarm and a dashboard a month; PutMetricData per thousand; logs per GB taken in. */
-  metricMonth: 0.3,
-  alarmMonth: 0.1,
-  dashboardMonth: 3,
-  putMetricThousand: 0.01,
-  logGb: 0.5,
-} as const;
+import { PRICES, type PriceName } from "./prices.ts";
 
+/** What a fleet costs on AWS, from what it does. */
 const MONTH_H = 730;
 const MONTH_S = MONTH_H * 3600;
 
@@ -58,7 +35,7 @@ const CHANGE_UNITS = 1 + 2 + 1;
 const INDEX_ROW_BYTES = 150;
 const EVENTUAL_READ_BYTES = 8192;
 
-export function monthlyCosts(load: Load): CostLine[] {
+export function monthlyCosts(load: Load, prices: Readonly<Record<PriceName, number>> = PRICES): CostLine[] {
   const { connections } = load;
   const perMillion = (count: number, price: number): number => (count / 1e6) * price;
   const tasks = Math.ceil(connections / load.connectionsPerTask);
@@ -79,47 +56,47 @@ export function monthlyCosts(load: Load): CostLine[] {
     {
       what: "Leases: renewals",
       how: `${connections.toLocaleString("en-US")} every ${load.heartbeatMs / 1000} s, ${RENEWAL_UNITS} write units each`,
-      cost: perMillion(renewals * RENEWAL_UNITS, PRICES.writeMillion),
+      cost: perMillion(renewals * RENEWAL_UNITS, prices.writeMillion),
     },
     {
       what: "Leases: starts, hand-overs, stops",
       how: `${load.changesPerDay} a day, two writes of ${CHANGE_UNITS} units each`,
-      cost: perMillion(changes * 2 * CHANGE_UNITS, PRICES.writeMillion),
+      cost: perMillion(changes * 2 * CHANGE_UNITS, prices.writeMillion),
     },
     {
       what: "Leases: reads",
       how: "none by workers; the index is counted for metrics",
-      cost: perMillion(counts * countUnits, PRICES.readMillion),
+      cost: perMillion(counts * countUnits, prices.readMillion),
     },
     {
       what: "Messages",
       how: `${load.messagesPerSecond} a second of ${load.messageBytes} bytes, ${messageUnits} write unit each`,
-      cost: perMillion(messages * messageUnits, PRICES.writeMillion),
+      cost: perMillion(messages * messageUnits, prices.writeMillion),
     },
     { what: "Stream", how: "read by Lambda alone, which is free", cost: 0 },
     {
       what: "Functions",
       how: "two that run most of each minute with 256 MB; heartbeats invoke nothing",
-      cost: lambdaSeconds * PRICES.lambdaGbSecond + perMillion(invocations, PRICES.lambdaMillion),
+      cost: lambdaSeconds * prices.lambdaGbSecond + perMillion(invocations, prices.lambdaMillion),
     },
-    { what: "Queue", how: "long polls of 10 s by each task", cost: perMillion(polls, PRICES.sqsMillion) },
+    { what: "Queue", how: "long polls of 10 s by each task", cost: perMillion(polls, prices.sqsMillion) },
     {
       what: "Tasks",
       how: `${tasks} of ${load.taskVcpu} vCPU and ${load.taskGb} GB on Fargate arm64, each with a public address`,
       cost:
         tasks *
         MONTH_H *
-        (load.taskVcpu * PRICES.arm64VcpuHour + load.taskGb * PRICES.arm64GbHour + PRICES.publicIpHour),
+        (load.taskVcpu * prices.arm64VcpuHour + load.taskGb * prices.arm64GbHour + prices.publicIpHour),
     },
     {
       what: "CloudWatch",
       how: `${load.metrics} metrics, ${load.alarms} alarms, one dashboard, 1 GB of logs per task`,
       cost:
-        load.metrics * PRICES.metricMonth +
-        load.alarms * PRICES.alarmMonth +
-        PRICES.dashboardMonth +
-        (publishes / 1000) * PRICES.putMetricThousand +
-        tasks * PRICES.logGb,
+        load.metrics * prices.metricMonth +
+        load.alarms * prices.alarmMonth +
+        prices.dashboardMonth +
+        (publishes / 1000) * prices.putMetricThousand +
+        tasks * prices.logGb,
     },
   ];
 }

@@ -3,7 +3,7 @@ import { propertiesOf, type Template } from "./osls.ts";
 export interface ContainerDefinition {
   Image?: unknown;
   readonly Name: string;
-  readonly Environment: readonly { readonly Name: string; readonly Value: unknown }[];
+  readonly Environment: { readonly Name: string; readonly Value: unknown }[];
 }
 
 /** The one container of the worker's task definition. */

@@ -23,8 +23,15 @@ export interface Provider {
   readonly naming: { getStackName(): string };
 }
 
+/** Values of `params`, of one stage or of all. */
+export type ParameterValues = Readonly<Record<string, string | number | boolean>>;
+
 export interface Serverless {
   readonly serviceDir: string;
+  /** serverless.yml as it was read. */
+  readonly configurationInput: { readonly params?: Readonly<Record<string, ParameterValues>> };
+  /** The command line; each `param` is `name=value`. */
+  readonly processedInput: { readonly options: { readonly param?: readonly string[] } };
   readonly service: {
     readonly service: string;
     readonly provider: { readonly compiledCloudFormationTemplate: Template };

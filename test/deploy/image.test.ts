@@ -1,21 +1,28 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
+  chmodSync,
   cpSync,
   globSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { describe, it, type TestContext } from "node:test";
+import { after, before, describe, it, type TestContext } from "node:test";
+import { WebSocketServer } from "ws";
 import { IMAGE_INPUTS, imageInputs, imageTag } from "../../deploy/plugins/image-tag.ts";
 import { EXIT } from "../../worker/exit-codes.ts";
+import { until } from "../local/stack/until.ts";
+import { Fleet } from "../worker/support/fleet.ts";
 import { PROJECT_ROOT } from "./support/package.ts";
 
 const read = (file: string): string => readFileSync(path.join(PROJECT_ROOT, file), "utf8");
@@ -59,32 +66,88 @@ describe("Dockerfile", () => {
     assert.deepEqual(letIn, ["*", ...inputs.map((input) => `!${input}`)]);
   });
 
-  it("builds from that a worker that runs by itself", (t) => {
-    const build = temporaryFolder(t);
-    for (const file of imageInputs(PROJECT_ROOT)) {
-      mkdirSync(path.dirname(path.join(build, file)), { recursive: true });
-      cpSync(path.join(PROJECT_ROOT, file), path.join(build, file));
-    }
-    symlinkSync(path.join(PROJECT_ROOT, "node_modules"), path.join(build, "node_modules"));
-    const command = instructions.find((line) => line === "RUN node worker/build.ts dist");
-    assert.ok(command);
-    const built = spawnSync(process.execPath, ["worker/build.ts", "dist"], { cwd: build, encoding: "utf8" });
-    assert.equal(built.status, 0, built.stderr);
-
-    const app = temporaryFolder(t);
-    for (const file of globSync("*.mjs", { cwd: path.join(build, "dist") })) {
-      cpSync(path.join(build, "dist", file), path.join(app, file));
-    }
-    assert.deepEqual(readdirSync(app).sort(), ["supervisor.mjs", "worker.mjs"]);
-    const started = spawnSync(process.execPath, [path.join(app, "supervisor.mjs")], {
-      cwd: app,
-      env: { WS_FLEET_LEASE_MS: "1" },
-      encoding: "utf8",
+  describe("builds from that a worker", () => {
+    let build: string;
+    let app: string;
+    before(() => {
+      build = mkdtempSync(path.join(tmpdir(), "ws-fleet-image-"));
+      for (const file of imageInputs(PROJECT_ROOT)) {
+        mkdirSync(path.dirname(path.join(build, file)), { recursive: true });
+        cpSync(path.join(PROJECT_ROOT, file), path.join(build, file));
+      }
+      symlinkSync(path.join(PROJECT_ROOT, "node_modules"), path.join(build, "node_modules"));
+      const command = instructions.find((line) => line === "RUN node worker/build.ts dist");
+      assert.ok(command);
+      const built = spawnSync(process.execPath, ["worker/build.ts", "dist"], { cwd: build, encoding: "utf8" });
+      assert.equal(built.status, 0, built.stderr);
+      app = container(globSync(path.join(build, "dist/*.mjs")));
     });
-    assert.equal(started.status, EXIT.configuration, started.stderr);
-    assert.match(started.stderr, /WS_FLEET_CONNECTIONS_TABLE: must be set/);
+    after(() => {
+      for (const folder of [build, app]) rmSync(folder, { recursive: true, force: true });
+    });
+
+    it("of two files, which alone start and refuse settings that are missing", () => {
+      assert.deepEqual(readdirSync(app).sort(), ["node", "supervisor.mjs", "worker.mjs"]);
+      const started = spawnSync(path.join(app, "node"), [path.join(app, "supervisor.mjs")], {
+        cwd: app,
+        env: { WS_FLEET_LEASE_MS: "1" },
+        encoding: "utf8",
+      });
+      assert.equal(started.status, EXIT.configuration, started.stderr);
+      assert.match(started.stderr, /WS_FLEET_CONNECTIONS_TABLE: must be set/);
+    });
+
+    it("that holds connections, stores and drains where it may write nothing and is not root", async (t) => {
+      const fleet = await Fleet.start();
+      t.after(() => fleet.stop());
+      const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+      await once(server, "listening");
+      t.after(() => {
+        for (const peer of server.clients) peer.terminate();
+        server.close();
+      });
+      server.on("connection", (peer) => peer.on("error", () => undefined).send("a line"));
+
+      const { PATH: _, ...environment } = fleet.environment();
+      const worker = spawn(path.join(app, "node"), [path.join(app, "supervisor.mjs")], {
+        cwd: app,
+        env: environment,
+        stdio: ["ignore", "pipe", "pipe"],
+        ...(process.getuid?.() === 0 ? { uid: 1000, gid: 1000 } : {}),
+      });
+      let output = "";
+      for (const stream of [worker.stdout, worker.stderr]) {
+        stream.setEncoding("utf8").on("data", (text: string) => (output += text));
+      }
+      const ended = once(worker, "close") as Promise<[number | null]>;
+      t.after(() => worker.kill("SIGKILL"));
+      try {
+        await fleet.connect("contained", `ws://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+        await until("a message is stored", async () => (await fleet.stored("contained")).length === 1, 60_000);
+      } catch (error) {
+        throw new Error(output, { cause: error });
+      }
+      worker.kill("SIGTERM");
+      assert.equal((await ended)[0], 0, output);
+      assert.equal((await fleet.lease("contained")).owner, undefined);
+      assert.deepEqual(readdirSync(app).sort(), ["node", "supervisor.mjs", "worker.mjs"]);
+    });
   });
 });
+
+/** A folder as the image's: node and the given files, which nobody may write and everybody may read. */
+function container(files: readonly string[]): string {
+  const folder = mkdtempSync(path.join(tmpdir(), "ws-fleet-image-"));
+  for (const file of files) {
+    cpSync(file, path.join(folder, path.basename(file)));
+    chmodSync(path.join(folder, path.basename(file)), 0o444);
+  }
+  // Where the tests' own node lies, another user may not be able to go.
+  cpSync(realpathSync(process.execPath), path.join(folder, "node"));
+  chmodSync(path.join(folder, "node"), 0o555);
+  chmodSync(folder, 0o555);
+  return folder;
+}
 
 describe("the image's tag", () => {
   it("is the same for the same content, and only then", (t) => {

@@ -7,9 +7,20 @@ import {
 } from "@aws-sdk/client-cloudwatch-logs";
 import { DynamoDBClient, ListTablesCommand } from "@aws-sdk/client-dynamodb";
 import { DescribeRepositoriesCommand, ECRClient } from "@aws-sdk/client-ecr";
-import { ECSClient, ListServicesCommand, ListTaskDefinitionsCommand } from "@aws-sdk/client-ecs";
+import {
+  DescribeServicesCommand,
+  ECSClient,
+  ListServicesCommand,
+  ListTaskDefinitionsCommand,
+  type Service,
+} from "@aws-sdk/client-ecs";
 import { EventBridgeClient, ListRulesCommand } from "@aws-sdk/client-eventbridge";
-import { LambdaClient, ListEventSourceMappingsCommand, ListFunctionsCommand } from "@aws-sdk/client-lambda";
+import {
+  GetFunctionConfigurationCommand,
+  LambdaClient,
+  ListEventSourceMappingsCommand,
+  ListFunctionsCommand,
+} from "@aws-sdk/client-lambda";
 import { ListBucketsCommand, S3Client } from "@aws-sdk/client-s3";
 import { ListQueuesCommand, SQSClient } from "@aws-sdk/client-sqs";
 import type { Emulator } from "./emulator.ts";
@@ -81,6 +92,27 @@ export class Account {
   /** Lambda's own line at the begin of each. */
   async invocations(functionName: string): Promise<number> {
     return (await this.logLines(functionName)).filter((line) => line.startsWith("START ")).length;
+  }
+
+  async environmentOf(functionName: string): Promise<Readonly<Record<string, string>>> {
+    const { Environment } = await this.#lambda.send(
+      new GetFunctionConfigurationCommand({ FunctionName: functionName }),
+    );
+    return Environment?.Variables ?? {};
+  }
+
+  /** Ids of the stream's triggers. */
+  async triggers(): Promise<string[]> {
+    const { EventSourceMappings } = await this.#lambda.send(new ListEventSourceMappingsCommand());
+    return EventSourceMappings?.map(({ UUID }) => UUID ?? "") ?? [];
+  }
+
+  /** The service of the cluster of the same name. */
+  async service(name: string): Promise<Service> {
+    const { services } = await this.ecs.send(new DescribeServicesCommand({ cluster: name, services: [name] }));
+    const [service] = services ?? [];
+    if (service === undefined) throw new Error(`there is no service ${name}`);
+    return service;
   }
 
   /** Everything whose name begins so, of all kinds that the stack and the framework create. */

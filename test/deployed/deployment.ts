@@ -1,4 +1,11 @@
-import { GetItemCommand, PutItemCommand, QueryCommand } from "@aws-sdk/client-dynamodb";
+import {
+  CreateTableCommand,
+  DeleteTableCommand,
+  GetItemCommand,
+  PutItemCommand,
+  QueryCommand,
+} from "@aws-sdk/client-dynamodb";
+import { UpdateServiceCommand } from "@aws-sdk/client-ecs";
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -67,6 +74,13 @@ async function ownerOf(id: string): Promise<string | undefined> {
   return Item?.["lease_owner"]?.S;
 }
 
+async function epochOf(id: string): Promise<string | undefined> {
+  const { Item } = await account.dynamoDb.send(
+    new GetItemCommand({ TableName: table.tableName, Key: { connection_id: { S: id } } }),
+  );
+  return Item?.["lease_epoch"]?.N;
+}
+
 async function allOwnedBy(owners: readonly Task[]): Promise<boolean> {
   const found = await Promise.all(CONNECTIONS.map(ownerOf));
   const ids = new Set(owners.map(({ id }) => id));
@@ -86,8 +100,32 @@ describe("serverless deploy", { timeout: 600_000 }, () => {
   it("with timings that contradict each other creates nothing", async () => {
     const { code, output } = await framework("deploy", [...PARAMS, "heartbeatMs=100000"]);
     assert.notEqual(code, 0);
-    assert.match(output, /parameters refused:\s+- WS_FLEET_HEARTBEAT_MS/);
+    assert.match(output, /parameters refused:\s+- heartbeatMs, .*2 × longest heartbeat/);
     assert.deepEqual(await account.named(SERVICE), []);
+  });
+
+  it("with a parameter that does not exist creates nothing", async () => {
+    const { code, output } = await framework("deploy", [...PARAMS, "leasMs=20000"]);
+    assert.notEqual(code, 0);
+    assert.match(output, /parameters refused:\s+- leasMs: no such parameter/);
+    assert.deepEqual(await account.named(SERVICE), []);
+  });
+
+  it("beside a table of a former deployment creates nothing", async () => {
+    const TableName = `${SERVICE}-messages`;
+    await account.dynamoDb.send(
+      new CreateTableCommand({
+        TableName,
+        KeySchema: [{ AttributeName: "connection_id", KeyType: "HASH" }],
+        AttributeDefinitions: [{ AttributeName: "connection_id", AttributeType: "S" }],
+        BillingMode: "PAY_PER_REQUEST",
+      }),
+    );
+    const { code, output } = await framework("deploy", PARAMS);
+    assert.notEqual(code, 0);
+    assert.match(output, new RegExp(`still there: ${TableName}\n.*Nothing was deployed`, "s"));
+    assert.deepEqual(await account.named(SERVICE), [TableName]);
+    await account.dynamoDb.send(new DeleteTableCommand({ TableName }));
   });
 
   it("creates the whole stack", async () => {
@@ -218,6 +256,30 @@ describe("the deployed fleet", { timeout: 600_000 }, () => {
   });
 });
 
+describe("another deployment", { timeout: 600_000 }, () => {
+  it("of the same changes nothing", async () => {
+    const { code, output } = await framework("deploy", PARAMS);
+    assert.equal(code, 0, output);
+    assert.match(output, /No changes to deploy/);
+  });
+
+  it("with other timings reaches functions and tasks, and keeps what is there", async () => {
+    const mappings = await account.triggers();
+    const before = await account.service(SERVICE);
+    // As scaling would.
+    await account.ecs.send(new UpdateServiceCommand({ cluster: SERVICE, service: SERVICE, desiredCount: 3 }));
+    const { code, output } = await framework("deploy", [...PARAMS, "heartbeatMs=6000"]);
+    assert.equal(code, 0, output);
+    assert.equal((await account.environmentOf(`${SERVICE}-reconcile`))["WS_FLEET_HEARTBEAT_MS"], "6000");
+    const service = await account.service(SERVICE);
+    assert.notEqual(service.taskDefinition, before.taskDefinition);
+    assert.equal(service.desiredCount, 3, "the number of tasks that scaling has chosen");
+    assert.deepEqual(await account.triggers(), mappings, "the same trigger reads on");
+    const items = await Promise.all(CONNECTIONS.map((id) => epochOf(id)));
+    assert.ok(items.every((epoch) => Number(epoch) > 0));
+  });
+});
+
 describe("serverless remove", { timeout: 600_000 }, () => {
   it("leaves nothing", async () => {
     assert.notDeepEqual(await account.named(SERVICE), []);
@@ -225,5 +287,14 @@ describe("serverless remove", { timeout: 600_000 }, () => {
     assert.equal(code, 0, output);
     assert.deepEqual(await account.named(SERVICE), []);
     assert.equal(await account.stackStatus(SERVICE), undefined);
+  });
+
+  it("can be followed by a deployment of the same stage, and that be removed", async () => {
+    const { code, output } = await framework("deploy", PARAMS);
+    assert.equal(code, 0, output);
+    assert.ok((await account.named(SERVICE)).includes(`${SERVICE}-connections`));
+    const removed = await framework("remove", PARAMS);
+    assert.equal(removed.code, 0, removed.output);
+    assert.deepEqual(await account.named(SERVICE), []);
   });
 });

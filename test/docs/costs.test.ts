@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { EXAMPLE } from "../../docs/cost-table.ts";
 import { monthlyCosts, provisionedRenewals } from "../../docs/costs.ts";
+import { PRICE_LIST, PRICES, type Price, type PriceName } from "../../docs/prices.ts";
 
 const cost = (load: typeof EXAMPLE, what: string): number => {
   const line = monthlyCosts(load).find((one) => one.what === what);
@@ -37,5 +38,26 @@ describe("costs of a month", () => {
   it("charge nothing for the stream, and little for reading leases", () => {
     assert.equal(cost(EXAMPLE, "Stream"), 0);
     assert.ok(cost(EXAMPLE, "Leases: reads") < 1);
+  });
+});
+
+describe("prices", () => {
+  const entries = Object.entries(PRICE_LIST) as [PriceName, Price][];
+
+  it("stand beside a page that states them and its date", () => {
+    for (const [name, { usd, source, asOf }] of entries) {
+      assert.ok(usd > 0, name);
+      assert.equal(new URL(source).protocol, "https:", name);
+      assert.match(asOf ?? "undated", /^(20\d\d(-\d\d)?|undated)$/, name);
+    }
+  });
+
+  it("that no page was found for are less than half a percent of the bill", () => {
+    const total = (prices: typeof PRICES): number =>
+      monthlyCosts(EXAMPLE, prices).reduce((sum, line) => sum + line.cost, 0);
+    const unstated = entries.filter(([, { asOf }]) => asOf === undefined).map(([name]) => [name, 0]);
+    assert.ok(unstated.length > 0, "otherwise this test is no longer needed");
+    const without = total({ ...PRICES, ...(Object.fromEntries(unstated) as Partial<typeof PRICES>) });
+    assert.ok(total(PRICES) - without < 0.005 * total(PRICES));
   });
 });

@@ -15,12 +15,21 @@ export interface Ended {
 /** Runs the Serverless Framework in the project, by default without credentials and without any endpoint to go to. */
 export async function serverless(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
   const bin = path.join(PROJECT_ROOT, "node_modules/serverless/bin/serverless.js");
+  // The framework leaves a folder for each function's bundle behind.
+  const temporary = mkdtempSync(path.join(tmpdir(), "ws-fleet-serverless-"));
+  try {
+    return await run(bin, args, { TMPDIR: temporary, ...env });
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+}
+
+async function run(bin: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Ended> {
   const child = spawn(process.execPath, [bin, ...args], {
     cwd: PROJECT_ROOT,
     env: {
       PATH: process.env["PATH"],
       HOME: process.env["HOME"],
-      TMPDIR: process.env["TMPDIR"],
       AWS_REGION: "us-east-1",
       AWS_EC2_METADATA_DISABLED: "true",
       ...env,

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { propertiesOf, type Template } from "../../../deploy/plugins/osls.ts";
 import { EXAMPLE } from "../../../docs/cost-table.ts";
-import { PRICES } from "../../../docs/costs.ts";
+import { PRICES } from "../../../docs/prices.ts";
 import { METRIC_UNITS, METRICS_NAMESPACE } from "../../../shared/metrics/names.ts";
 import { PROJECT_ROOT } from "../support/package.ts";
 

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
+import { isDeepStrictEqual } from "node:util";
+import { tableNames } from "../../../deploy/plugins/kept-tables.ts";
 import { propertiesOf, type Template } from "../../../deploy/plugins/osls.ts";
 import { ResourceSchemas } from "../support/schema.ts";
 
@@ -14,7 +16,7 @@ const HARMLESS = new Set(["AWS::ECS::TaskDefinition", "AWS::Lambda::Permission"]
  * at all, a stream's mapping would skip what happened meanwhile. They are pinned, so that such a change is seen and
  * planned. After one: UPDATE_PINNED=1 npm test.
  */
-export function redeploySuite(template: Template): void {
+export function redeploySuite(template: Template, changed: Template): void {
   describe("a redeployment", () => {
     it("replaces nothing", () => {
       const replacing = Object.entries(new ResourceSchemas().replacing(template)).filter(
@@ -23,6 +25,14 @@ export function redeploySuite(template: Template): void {
       const text = `${JSON.stringify(Object.fromEntries(replacing), undefined, 2)}\n`;
       if (process.env["UPDATE_PINNED"] === "1") writeFileSync(PINNED, text);
       assert.deepEqual(JSON.parse(text), JSON.parse(readFileSync(PINNED, "utf8")));
+    });
+
+    it("with other parameters has the same resources, and replaces nothing but revisions of the task", () => {
+      assert.deepEqual(Object.keys(changed.Resources), Object.keys(template.Resources));
+      const schemas = new ResourceSchemas();
+      const [before, after] = [schemas.replacing(template), schemas.replacing(changed)];
+      const replaced = Object.keys(before).filter((place) => !isDeepStrictEqual(before[place], after[place]));
+      assert.deepEqual([...new Set(replaced.map((place) => place.split(".")[0]))], ["WorkerTask"]);
     });
 
     it("keeps indexes and the stream, of which an update can change only one at a time", () => {
@@ -41,6 +51,7 @@ export function redeploySuite(template: Template): void {
           UpdateReplacePolicy: string;
           Properties: Record<string, unknown>;
         };
+        assert.ok(tableNames("ws-fleet", "some").includes(String(Properties["TableName"])), table);
         assert.deepEqual([DeletionPolicy, UpdateReplacePolicy], ["Retain", "Retain"], table);
         assert.equal(Properties["DeletionProtectionEnabled"], true, table);
         assert.deepEqual(Properties["PointInTimeRecoverySpecification"], { PointInTimeRecoveryEnabled: true }, table);

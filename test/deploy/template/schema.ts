@@ -4,12 +4,13 @@ import type { Template } from "../../../deploy/plugins/osls.ts";
 import { ResourceSchemas } from "../support/schema.ts";
 
 /** Against the resource schemas that AWS publishes. */
-export function schemaSuite(template: Template): void {
+export function schemaSuite(template: Template, changed: Template): void {
   const schemas = new ResourceSchemas();
 
   describe("the template and AWS's resource schemas", () => {
     it("has no unknown type or property, none missing, none of a wrong type", () => {
       assert.deepEqual(schemas.problems(template), []);
+      assert.deepEqual(schemas.problems(changed), [], "with other parameters");
     });
 
     it("would show a planted fault of each kind", () => {

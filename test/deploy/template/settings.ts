@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { parameterProblems } from "../../../deploy/plugins/check-parameters.ts";
-import { containerEnvironment } from "../../../deploy/plugins/container-environment.ts";
+import { settingProblems } from "../../../deploy/plugins/check-parameters.ts";
+import { containerEnvironment, workerContainer } from "../../../deploy/plugins/container-environment.ts";
 import { propertiesOf, type Template } from "../../../deploy/plugins/osls.ts";
 import { compileSettings } from "../../../shared/config/compile.ts";
 import { DEFINITIONS, TIMING_DEFINITIONS, type SettingName } from "../../../shared/config/definitions.ts";
@@ -64,58 +64,15 @@ export function settingsSuite(template: Template): void {
     });
   });
 
-  describe("the check of parameters", () => {
-    it("passes the template as it is", () => {
-      assert.deepEqual(parameterProblems(template), []);
+  describe("the check of the packaged template", () => {
+    it("passes it as it is", () => {
+      assert.deepEqual(settingProblems(template), []);
     });
 
-    const refused: readonly (readonly [string, (copy: Template) => void, RegExp])[] = [
-      [
-        "a lease too short for its heartbeats",
-        (copy) => setVariable(copy, "WS_FLEET_LEASE_MS", "9000"),
-        /WS_FLEET_LEASE_MS.*lease − margin/,
-      ],
-      [
-        "a target above 80 % of the cap",
-        (copy) => setVariable(copy, "WS_FLEET_TARGET_CONNECTIONS", "900"),
-        /80 % of the cap/,
-      ],
-      ["a VPC without subnets", (copy) => setParameter(copy, "VpcId", "vpc-0a1b2c3d"), /vpcId, subnetIds: give both/],
-      ["a topic that is none", (copy) => setParameter(copy, "AlarmTopicArn", "alarms"), /alarmTopicArn: must be/],
-      [
-        "fewer tasks at most than at least",
-        (copy) => Object.assign(propertiesOf(copy, "WorkerScaling"), { MaxCapacity: "1" }),
-        /maxTasks: must be .* at least minTasks/,
-      ],
-      [
-        "no task at all",
-        (copy) => Object.assign(propertiesOf(copy, "WorkerScaling"), { MinCapacity: 0 }),
-        /minTasks: must be .* at least 1/,
-      ],
-    ];
-    for (const [what, change, message] of refused) {
-      it(`refuses ${what}`, () => {
-        const copy = structuredClone(template);
-        change(copy);
-        const problems = parameterProblems(copy);
-        assert.equal(problems.length, 1, problems.join("\n"));
-        assert.match(problems[0] ?? "", message);
-      });
-    }
+    it("refuses a setting that no worker knows", () => {
+      const copy = structuredClone(template);
+      workerContainer(copy).Environment.push({ Name: "WS_FLEET_LEASE", Value: "9000" });
+      assert.deepEqual(settingProblems(copy), ["WS_FLEET_LEASE: no such setting"]);
+    });
   });
-}
-
-function setVariable(template: Template, name: string, value: string): void {
-  const [container] = propertiesOf(template, "WorkerTask")["ContainerDefinitions"] as {
-    Environment: { Name: string; Value: unknown }[];
-  }[];
-  const variable = container?.Environment.find(({ Name }) => Name === name);
-  assert.ok(variable);
-  variable.Value = value;
-}
-
-function setParameter(template: Template, name: string, value: string): void {
-  const parameter = template.Parameters?.[name] as { Default: unknown } | undefined;
-  assert.ok(parameter);
-  parameter.Default = value;
 }

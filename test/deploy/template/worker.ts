@@ -69,6 +69,13 @@ export function workerSuite(template: Template): void {
       });
     });
 
+    it("has its first task, and by default every task, on Fargate and not on Spot", () => {
+      assert.deepEqual(service["CapacityProviderStrategy"], [
+        { CapacityProvider: "FARGATE", Base: 1, Weight: 1 },
+        { CapacityProvider: "FARGATE_SPOT", Base: 0, Weight: 0 },
+      ]);
+    });
+
     it("is named as the metrics' dimension and the event rule's group say", () => {
       assert.equal(service["ServiceName"], "ws-fleet-some");
       const rule = Object.values(template.Resources).find(
