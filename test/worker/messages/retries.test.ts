@@ -44,6 +44,22 @@ describe("retries", () => {
     });
   }
 
+  it("leave it visible for how long the oldest row has been waiting", async () => {
+    let broken = true;
+    const { clock, lane, writer } = bench({ faults: () => (broken ? { kind: "throttle" } : undefined) });
+    assert.equal(writer.oldestPendingMs, 0);
+    const one = lane().lane;
+    pushAll(one, "a", 1, 1);
+    await clock.advance(4000);
+    pushAll(one, "a", 2, 2);
+    await clock.advance(1000);
+    assert.equal(writer.oldestPendingMs, 5000);
+    broken = false;
+    await clock.advance(20_000);
+    assert.equal(writer.pendingItems, 0);
+    assert.equal(writer.oldestPendingMs, 0);
+  });
+
   it("send only what was left unprocessed, until nothing is", async () => {
     const random = seeded(11);
     const { clock, lane, counts, requests, stored } = bench({
