@@ -140,14 +140,23 @@ function socketsOf({ opens }: Holding, { sockets }: ConnectionRecord): SocketRec
 /** A drain that could not give everything back ends with this code; see the worker's exit codes. */
 const LEASES_LEFT = 3;
 
-/** Whether a terminated task could not drain cleanly because its way to the store was disturbed meanwhile. */
+/**
+ * Whether a terminated task could not drain cleanly because its way to the store was disturbed, meanwhile or within a lease
+ * before: an acquire whose answer was lost may have left a lease until then, and the task says so.
+ */
 export function couldNotDrain(
-  { task: { taskId, slot, exitCode }, atMs: endedAtMs }: EndedTask,
+  {
+    task: { taskId, slot, exitCode },
+    atMs: endedAtMs,
+  }: Pick<EndedTask, "atMs"> & {
+    readonly task: Pick<EndedTask["task"], "taskId" | "slot" | "exitCode">;
+  },
   played: readonly PlayedChaos[],
+  leaseMs: number,
 ): boolean {
   const term = played.find(({ struck }) => struck?.kind === "term" && struck.task === taskId);
   if (term === undefined || exitCode !== LEASES_LEFT) return false;
-  return storeOutages(played, slot).some(({ fromMs, toMs }) => fromMs <= endedAtMs && toMs >= term.atMs);
+  return storeOutages(played, slot).some(({ fromMs, toMs }) => fromMs <= endedAtMs && toMs >= term.atMs - leaseMs);
 }
 
 /** Leases that ended by their own deadline although their worker ran and could reach the store all the time. */

@@ -111,7 +111,9 @@ class Chaos {
       audit: { ...audit, examples: audit.examples.slice(0, MAX_MISSING_EXAMPLES) },
       stopped,
       drained,
-      ended: fleet.ecs.ended.filter((ended) => !couldNotDrain(ended, this.#player.played)).map(({ task }) => task),
+      ended: fleet.ecs.ended
+        .filter((ended) => !couldNotDrain(ended, this.#player.played, this.#recovery.leaseMs))
+        .map(({ task }) => task),
       restartsOf: (slot) => fleet.ecs.restarts(slot),
       functions: structuredClone(fleet.lambda.stats),
     });

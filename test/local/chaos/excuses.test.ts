@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { compareLive, type LiveComparison } from "../../../local/audit/compare-live.ts";
 import { holdingsOf, type Death } from "../../../local/audit/holdings.ts";
 import type { JournalLine, UsageLine } from "../../../local/audit/journal.ts";
-import { chaosExcuses, unexplainedFences } from "../../../local/chaos/excuses.ts";
+import { chaosExcuses, couldNotDrain, unexplainedFences } from "../../../local/chaos/excuses.ts";
 import type { PlayedChaos } from "../../../local/chaos/player.ts";
 import type { LinkRecord } from "../../../local/chaos/proxy/link.ts";
 import { withLinks } from "../../../local/chaos/witness.ts";
@@ -216,5 +216,28 @@ describe("a fenced lease", () => {
     assert.equal(unexplained(outage("upstream", 12_000, 28_000)), 1);
     assert.equal(unexplained(struck("freeze", 10_000, { thawedAtMs: 29_000 })), 0);
     assert.equal(unexplained(struck("freeze", 10_000, { thawedAtMs: 29_000, task: "b" })), 1);
+  });
+});
+
+describe("a terminated task that says it left leases", () => {
+  const term = struck("term", 50_000);
+  const excused = (exitCode: number, ...others: PlayedChaos[]): boolean =>
+    couldNotDrain({ task: { taskId: "a", slot: 0, exitCode }, atMs: 52_000 }, [term, ...others], 20_000);
+
+  it("is excused where its way to the store was disturbed while it drained or within a lease before, and by nothing else", () => {
+    assert.equal(excused(3), false);
+    assert.equal(excused(3, outage("dynamodb", 49_000, 60_000)), true);
+    assert.equal(excused(3, outage("dynamodb", 10_000, 31_000)), true, "an acquire may have lost its answer then");
+    assert.equal(excused(3, outage("dynamodb", 10_000, 29_000)), false, "what that left has expired");
+    assert.equal(excused(3, outage("dynamodb", 53_000, 60_000)), false, "not yet");
+    assert.equal(excused(3, outage("dynamodb", 49_000, 60_000, 1)), false, "another's way");
+    assert.equal(excused(3, outage("sqs", 49_000, 60_000)), false);
+    assert.equal(excused(1, outage("dynamodb", 49_000, 60_000)), false, "a crash is no drain");
+    const unasked = couldNotDrain(
+      { task: { taskId: "b", slot: 0, exitCode: 3 }, atMs: 52_000 },
+      [term, outage("dynamodb", 49_000, 60_000)],
+      20_000,
+    );
+    assert.equal(unasked, false, "nobody asked it to end");
   });
 });
