@@ -20,7 +20,8 @@ describe("npm run simulate", () => {
     });
 
   it("reads its options and refuses wrong ones, naming the option and the rule", () => {
-    assert.deepEqual(simulateOptions([]), { seeds: 100, from: 1, history: 60, keepGoing: false, tally: false });
+    const defaults = { seeds: 100, from: 1, ranges: "stated", history: 60, keepGoing: false, tally: false };
+    assert.deepEqual(simulateOptions([]), defaults);
     const { seeds, from, keepGoing } = simulateOptions("--seeds 5 --from 0 --keep-going".split(" "));
     assert.deepEqual([seeds, from, keepGoing], [5, 0, true]);
     refused("--seeds 0", /--seeds.*'0'.*whole number from 1/);
@@ -28,6 +29,7 @@ describe("npm run simulate", () => {
     refused("--from -1", /--from.*whole number from 0/);
     refused("--from 1e9", /--from.*whole number/);
     refused("--sedes 5", /unknown option '--sedes'/);
+    refused("--ranges calm", /--ranges.*'calm'.*stated, at-the-deadline/);
     refused("5", /too many arguments/);
   });
 

@@ -1,6 +1,7 @@
 import { runCommand } from "../../local/cli/command.ts";
 import { simulateOptions, type SimulateOptions } from "./options.ts";
 import { Progress } from "./progress.ts";
+import { NAMED_RANGES, STATED } from "./scenario/ranges.ts";
 import { simulate, type SimulationResult } from "./simulation.ts";
 import { Summary } from "./summary.ts";
 
@@ -8,10 +9,11 @@ import { Summary } from "./summary.ts";
 await runCommand(async (argv, signal) => {
   const options = simulateOptions(argv);
   const { seeds, from, keepGoing } = options;
+  const ranges = NAMED_RANGES.get(options.ranges) ?? STATED;
   const progress = new Progress(process.stderr, () => performance.now());
   const sum = new Summary();
   for (let seed = from; seed < from + seeds && !signal.aborted; seed++) {
-    const result = await simulate({ seed }).catch((error: unknown) => {
+    const result = await simulate({ seed, ranges }).catch((error: unknown) => {
       // A mistake of the simulation itself: where it happened is all that helps.
       throw new Error(`seed ${seed}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
     });
@@ -36,5 +38,6 @@ function tellViolation({ seed, violation, history }: SimulationResult, options: 
   const { rule, connectionId, atMs, text } = violation;
   console.log(`seed ${seed}: ${rule} of ${connectionId ?? "the fleet"} at ${(atMs / 1000).toFixed(3)} s: ${text}`);
   for (const line of history(options.history)) console.log(`  ${line}`);
-  if (!options.keepGoing) console.log(`replay with: npm run simulate -- --seeds 1 --from ${seed}`);
+  if (!options.keepGoing)
+    console.log(`replay with: npm run simulate -- --seeds 1 --from ${seed} --ranges ${options.ranges}`);
 }

@@ -1,10 +1,13 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { wholeNumber } from "../../local/cli/numbers.ts";
 import { parseArguments } from "../../local/cli/usage.ts";
+import { NAMED_RANGES, STATED } from "./scenario/ranges.ts";
 
 export interface SimulateOptions {
   readonly seeds: number;
   readonly from: number;
+  /** A key of {@link NAMED_RANGES}. */
+  readonly ranges: string;
   readonly history: number;
   readonly keepGoing: boolean;
   readonly tally: boolean;
@@ -24,6 +27,11 @@ export function simulateOptions(argv: readonly string[]): SimulateOptions {
     )
     .option("--seeds <n>", "how many seeds", wholeNumber(1, MAX_SEEDS), 100)
     .option("--from <seed>", "the first of them", wholeNumber(0, MAX_SEED - MAX_SEEDS), 1)
+    .addOption(
+      new Option("--ranges <name>", "what is drawn, and within which limits")
+        .choices([...NAMED_RANGES.keys()])
+        .default(STATED.name),
+    )
     .option("--history <lines>", "lines about the connection that went wrong", wholeNumber(0, 1_000_000), 60)
     .option("--keep-going", "go on after a seed that fails", false)
     .option("--tally", "say how often what happened", false);

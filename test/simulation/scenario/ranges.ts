@@ -126,3 +126,11 @@ export const SUSPENDED: Ranges = {
   name: "suspended",
   faults: { ...AT_THE_DEADLINE.faults, suspend: 5 },
 };
+
+/** Those that a user can run by name. */
+export const NAMED_RANGES: ReadonlyMap<string, Ranges> = new Map(
+  [STATED, AT_THE_DEADLINE, FROZEN_IN_FLIGHT, SAME_OWNER, SUSPENDED, BEYOND_SKEW, BEYOND_SKEW_GUARDED].map((ranges) => [
+    ranges.name,
+    ranges,
+  ]),
+);
