@@ -28,7 +28,15 @@ describe("the ownership journal", () => {
       journal.record(event, holding, event === "open" ? { localPort: 40_001 } : {});
       await clock.advance(10);
     }
-    const usage = { requests: 3, readUnits: 1.5, writeUnits: 9, leaseWriteUnits: 6, rssBytes: 1e8, cpuMs: 12.5 };
+    const usage = {
+      requests: 3,
+      readUnits: 1.5,
+      writeUnits: 9,
+      leaseWriteUnits: 6,
+      rssBytes: 1e8,
+      cpuMs: 12.5,
+      oldestPendingMs: 7,
+    };
     journal.recordUsage(usage);
 
     const read = await readJournal(file);
