@@ -49,6 +49,11 @@ export class DialGate {
     };
   }
 
+  /** Hosts that dial or wait. */
+  get hosts(): number {
+    return this.#hosts.size;
+  }
+
   leave(host: string): void {
     const entry = this.#hosts.get(host);
     if (entry === undefined || entry.dialling === 0) throw new Error(`nobody dials ${host}`);

@@ -93,6 +93,26 @@ describe("the dial gate", () => {
     assert.deepEqual(order, ["a", "a", "b", "c", "a", "b"]);
   });
 
+  it("keeps nothing of a host that neither dials nor waits", () => {
+    const gate = new DialGate(new VirtualClock(), 2, 1_000_000);
+    for (let n = 0; n < 100; n++) {
+      gate.enter(`dialled-${n}`, () => undefined);
+      gate.leave(`dialled-${n}`);
+    }
+    assert.equal(gate.hosts, 0);
+    gate.enter("a", () => undefined);
+    gate.enter("b", () => undefined);
+    const gaveUp = gate.enter("c", () => undefined);
+    assert.equal(gate.hosts, 3);
+    gaveUp();
+    assert.equal(gate.hosts, 2);
+    gaveUp();
+    gate.leave("a");
+    assert.equal(gate.hosts, 1, "b dials still");
+    gate.leave("b");
+    assert.equal(gate.hosts, 0);
+  });
+
   it("is told by whom a place is given back", () => {
     const gate = new DialGate(new VirtualClock(), 1, 1000);
     assert.throws(() => gate.leave("a"), /nobody dials a/);
