@@ -29,8 +29,10 @@ export class GuardedConnect {
       }
       // What becomes of it is told by the TLS socket around it; without a listener it would end the process.
       tcp.on("error", () => undefined);
-      const servername = options.servername ?? (isIP(options.host ?? "") === 0 ? options.host : undefined);
-      const tls = tlsConnect({ socket: tcp, ...(servername === undefined ? {} : { servername }) });
+      const host = options.host ?? "localhost";
+      // The host is what the certificate must name; without it, an address would be let pass as "localhost". A server
+      // name cannot be an address.
+      const tls = tlsConnect({ socket: tcp, host, ...(isIP(host) === 0 ? { servername: host } : {}) });
       this.#await(tls, "secureConnect", connected, () => connected(null, tls));
     });
     return undefined;

@@ -131,6 +131,20 @@ describe("the connection of a dial", () => {
     }
   });
 
+  it("is refused when the certificate names another host, be it an address", async () => {
+    const server = createHttpsServer({ key: TEST_KEY, cert: TEST_CERTIFICATE });
+    // The certificate names localhost and 127.0.0.1.
+    server.listen(0, "127.0.0.2");
+    await once(server, "listening");
+    stops.push(async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    });
+    const end = await new Dialled(`wss://127.0.0.2:${(server.address() as AddressInfo).port}/`).end();
+    assert.match(end.error ?? "", /does not match certificate/);
+  });
+
   it("is closed when the dial is taken back before it was secure", async () => {
     const peer = await listening();
     const dialled = new Dialled(`wss://127.0.0.1:${peer.port}/`);
