@@ -9,27 +9,22 @@ import {
 } from "../../shared/connection/item.ts";
 import type { Checkpoint, Lost } from "../../shared/lease/index.ts";
 import { errorFields, type Logger } from "../../shared/logger.ts";
-import { fullJitter, jittered, type Random } from "../../shared/random.ts";
+import type { Random } from "../../shared/random.ts";
 import type { Holding } from "../lease/holding.ts";
 import type { OwnershipJournal } from "../lease/journal.ts";
 import type { Ending, KeepEvents, LeaseKeeper } from "../lease/keeper.ts";
 import type { Lane, LaneEvents, LaneOptions } from "../messages/lane.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { describeEnd, verdictOf, type SocketEnd, type Verdict } from "./close-codes.ts";
+import { describeEnd, type SocketEnd } from "./close-codes.ts";
 import type { DialGate } from "./dial-gate.ts";
 import { Inbox } from "./inbox.ts";
+import { Retries, type RetrySettings } from "./retries.ts";
 import type { Dial, UpstreamSocket } from "./socket.ts";
 import { hostOf, targetUrl } from "./target.ts";
 
 export type ConnectionState = "connecting" | "streaming" | "backing-off" | "draining" | "released" | "lost" | "parked";
 
-export interface ConnectionSettings {
-  readonly reconnectBaseMs: number;
-  readonly reconnectCapMs: number;
-  readonly connectGiveUpMs: number;
-  readonly parkBaseMs: number;
-  readonly fatalParkMs: number;
-  readonly maxParkMs: number;
+export interface ConnectionSettings extends RetrySettings {
   readonly healthyMs: number;
   readonly closeGraceMs: number;
 }
@@ -47,9 +42,6 @@ export interface ConnectionDeps {
   readonly lane: (events: LaneEvents, options: LaneOptions) => Lane;
   readonly settings: ConnectionSettings;
 }
-
-/** A socket that lived for so long was no accident: the back-off starts from the beginning. */
-const STABLE_MS = 5000;
 
 /**
  * One holding's connection.
@@ -70,6 +62,7 @@ export class Connection implements KeepEvents {
   readonly #log: Record<string, string>;
   readonly #lane: Lane;
   readonly #inbox: Inbox;
+  readonly #retries: Retries;
   readonly #freeSinceMs: number | undefined;
   #resolveEnded: () => void = () => undefined;
   #item: ConnectionItem;
@@ -82,9 +75,6 @@ export class Connection implements KeepEvents {
   #everOpen = false;
   #redial = false;
   #paused = false;
-  #attempt = 0;
-  /** Since the first dial without a socket that lived: waiting for a turn says nothing of the upstream. */
-  #troubledSinceMs: number | undefined;
   #cancelWait: Cancel | undefined;
 
   /** @param freeSinceMs when the connection became free (wall ms), as far as the hint knew. */
@@ -94,18 +84,20 @@ export class Connection implements KeepEvents {
     this.#raw = raw;
     this.#item = item;
     this.#freeSinceMs = freeSinceMs;
+    this.#retries = new Retries(deps.clock, deps.random, deps.settings);
     this.#log = { connection_id: holding.connectionId, epoch: holding.epoch.toString() };
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
     const events: LaneEvents = {
-      onRefused: (seq, problem) => void this.#park(`message ${seq} cannot be stored: ${problem}`, this.#fatalParkMs()),
+      onRefused: (seq, problem) =>
+        void this.#park(`message ${seq} cannot be stored: ${problem}`, this.#retries.fatalParkMs()),
       onPressure: (paused) => this.#pressure(paused),
     };
     // Where nothing is replayed, a kill may cost the newest messages, but must leave no hole behind stored ones.
     this.#lane = deps.lane(events, { inOrder: item.kind === "unpositioned" });
     const onRegression = (last: bigint, seq: bigint): void =>
-      void this.#park(`position fell from ${last} to ${seq}`, this.#fatalParkMs());
+      void this.#park(`position fell from ${last} to ${seq}`, this.#retries.fatalParkMs());
     const { anchored, metrics } = deps;
     this.#inbox = new Inbox({ anchored, metrics, lane: this.#lane, onRegression }, holding, item);
   }
@@ -162,7 +154,7 @@ export class Connection implements KeepEvents {
     } catch (error) {
       if (!(error instanceof MalformedItemError)) throw error;
       this.#deps.metrics.count("MalformedItems");
-      void this.#park(error.problems.join("; "), this.#fatalParkMs());
+      void this.#park(error.problems.join("; "), this.#retries.fatalParkMs());
     }
   }
 
@@ -201,7 +193,7 @@ export class Connection implements KeepEvents {
   }
 
   #dial(leaveGate: () => void): void {
-    this.#troubledSinceMs ??= this.#deps.clock.monotonicMs();
+    this.#retries.dialling();
     // Not with the new settings: until its end, the old socket is read by the old ones.
     this.#inbox.readBy(this.#item);
     try {
@@ -227,7 +219,7 @@ export class Connection implements KeepEvents {
       this.#socket = socket;
     } catch (error) {
       leaveGate();
-      void this.#park(`cannot dial: ${errorFields(error).error}`, this.#fatalParkMs());
+      void this.#park(`cannot dial: ${errorFields(error).error}`, this.#retries.fatalParkMs());
     }
   }
 
@@ -249,7 +241,7 @@ export class Connection implements KeepEvents {
   }
 
   #socketEnded(end: SocketEnd): void {
-    const { clock, journal, logger, metrics, settings } = this.#deps;
+    const { clock, journal, logger, metrics } = this.#deps;
     const nowMs = clock.monotonicMs();
     const livedMs = this.#open ? nowMs - this.#openSinceMs : 0;
     const wasOpen = this.#open;
@@ -261,34 +253,15 @@ export class Connection implements KeepEvents {
 
     const redial = this.#redial;
     this.#redial = false;
-    const verdict = redial ? "again" : verdictOf(end);
+    const next = this.#retries.after(end, livedMs, redial, this.#item.failureCount);
     if (!wasOpen && !redial) metrics.count("ConnectFailures");
-    logger.info({ ...this.#log, end: describeEnd(end), verdict }, "socket ended");
-    if (verdict === "park") {
-      void this.#park(describeEnd(end), this.#fatalParkMs());
-      return;
-    }
-    if (redial || livedMs >= STABLE_MS) {
-      this.#attempt = 0;
-      this.#troubledSinceMs = undefined;
-    } else {
-      this.#attempt++;
-    }
-    if (nowMs - (this.#troubledSinceMs ?? nowMs) > settings.connectGiveUpMs) {
-      void this.#park(`not connected for ${settings.connectGiveUpMs} ms: ${describeEnd(end)}`, this.#retryParkMs());
-      return;
-    }
-    const delayMs = this.#backOffMs(verdict, end);
-    if (delayMs > settings.connectGiveUpMs) {
-      // No lease stands for nothing, and a timer takes no more than 2^31 ms.
-      void this.#park(
-        `not before ${Math.round(delayMs)} ms: ${describeEnd(end)}`,
-        Math.min(delayMs, settings.maxParkMs),
-      );
+    logger.info({ ...this.#log, end: describeEnd(end), verdict: next.verdict }, "socket ended");
+    if (next.kind === "park") {
+      void this.#park(next.error, next.forMs);
       return;
     }
     this.#state = "backing-off";
-    this.#cancelWait = clock.after(delayMs, () => {
+    this.#cancelWait = clock.after(next.afterMs, () => {
       this.#cancelWait = undefined;
       if (this.#state !== "backing-off" || !this.#mayAct()) return;
       metrics.count("Reconnects");
@@ -296,19 +269,14 @@ export class Connection implements KeepEvents {
     });
   }
 
-  #backOffMs(verdict: Exclude<Verdict, "park">, end: SocketEnd): number {
-    const { reconnectBaseMs, reconnectCapMs } = this.#deps.settings;
-    // A routine end of a socket that lived; a herd of them is spread by the dial gate.
-    if (verdict === "again" && this.#attempt === 0) return 0;
-    const delayMs = fullJitter(reconnectBaseMs, reconnectCapMs, this.#attempt, this.#deps.random);
-    return verdict === "busy" ? Math.max(end.retryAfterMs ?? 0, reconnectCapMs / 2 + delayMs) : delayMs;
-  }
-
   /** New settings of a held connection. The old socket is closed first: some feeds allow one per key. */
   #apply(item: ConnectionItem): void {
     const before = this.#item;
     if (item.kind !== before.kind) {
-      void this.#park(`the feed must stay ${before.kind}: its stored messages are keyed so`, this.#fatalParkMs());
+      void this.#park(
+        `the feed must stay ${before.kind}: its stored messages are keyed so`,
+        this.#retries.fatalParkMs(),
+      );
       return;
     }
     this.#item = item;
@@ -328,7 +296,7 @@ export class Connection implements KeepEvents {
       this.#inbox.take(payload);
     } catch (error) {
       // Whatever one message can do, it does to its own connection.
-      void this.#park(`message cannot be taken: ${errorFields(error).error}`, this.#fatalParkMs());
+      void this.#park(`message cannot be taken: ${errorFields(error).error}`, this.#retries.fatalParkMs());
     }
   }
 
@@ -406,16 +374,5 @@ export class Connection implements KeepEvents {
   #finished(): void {
     this.#lane.close();
     this.#resolveEnded();
-  }
-
-  #fatalParkMs(): number {
-    const { fatalParkMs, maxParkMs } = this.#deps.settings;
-    return Math.min(maxParkMs, jittered(fatalParkMs, 0.1, this.#deps.random));
-  }
-
-  #retryParkMs(): number {
-    const { parkBaseMs, maxParkMs } = this.#deps.settings;
-    const fullMs = Math.min(maxParkMs, parkBaseMs * 2 ** Math.min(this.#item.failureCount, 20));
-    return jittered(fullMs * 0.75, 1 / 3, this.#deps.random);
   }
 }
