@@ -1,4 +1,5 @@
 import { after } from "node:test";
+import { functionsSuite } from "./template/functions.ts";
 import { iamSuite } from "./template/iam.ts";
 import { observeSuite } from "./template/observe.ts";
 import { redeploySuite } from "./template/redeploy.ts";
@@ -32,6 +33,7 @@ after(changed.remove);
 
 schemaSuite(template, changed.template);
 iamSuite(template);
+functionsSuite(template);
 settingsSuite(template);
 streamSuite(template);
 workerSuite(template);

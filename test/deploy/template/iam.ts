@@ -2,10 +2,25 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { propertiesOf, type Template } from "../../../deploy/plugins/osls.ts";
 import { actionOf, grantsOf, roleIds } from "../support/iam.ts";
+import { assertPinned } from "../support/pinned.ts";
 import { usedCommands } from "../support/used-commands.ts";
 
 /** Actions that AWS offers on `*` alone (Service Authorization Reference). */
 const ONLY_ON_EVERYTHING: readonly string[] = ["cloudwatch:PutMetricData", "ecr:GetAuthorizationToken"];
+/** Names that this stack gives, where a resource has no attribute to refer to. */
+const OWN_NAMES: readonly string[] = [":service/${Cluster}/ws-fleet-some", ":repository/ws-fleet-some-worker"];
+/** Roles, which are looked at below; and policies that allow nothing: of a bucket that refuses HTTP, and of scaling. */
+const KNOWN_POLICIES = new Set([
+  "AWS::IAM::Role",
+  "AWS::S3::BucketPolicy",
+  "AWS::ApplicationAutoScaling::ScalingPolicy",
+]);
+const OF_THIS_ACCOUNT = {
+  StringEquals: { "aws:SourceAccount": { Ref: "AWS::AccountId" } },
+  ArnLike: {
+    "aws:SourceArn": { "Fn::Sub": "arn:${AWS::Partition}:ecs:${AWS::Region}:${AWS::AccountId}:*" },
+  },
+};
 /** What Lambda does with a function's role: logs, and for the stream's function its records. */
 const LOGS = ["logs:CreateLogStream", "logs:PutLogEvents"];
 const STREAM = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"].map((name) => `dynamodb:${name}`);
@@ -43,15 +58,33 @@ export function iamSuite(template: Template): void {
       );
     });
 
-    it("name resources, except for the actions that know none", () => {
-      const onEverything = grants.filter(({ resource }) => typeof resource === "string" && resource.includes("*"));
-      const actions = new Set(onEverything.map(({ action }) => action));
-      assert.deepEqual([...actions].sort(), ONLY_ON_EVERYTHING);
-      for (const { resource, role, action } of grants) {
-        const text = JSON.stringify(resource);
-        const known = text === '"*"' || /"(Fn::GetAtt|Fn::Sub)"/.test(text);
-        assert.ok(known, `${role}: ${action} on ${text} is a resource of this stack`);
+    it("grant each action on the resources that stand in pinned/roles.json, under those conditions, and nothing else", () => {
+      const byRole: Record<string, Record<string, Record<string, unknown>>> = {};
+      for (const { role, action, resource, condition } of grants) {
+        ((byRole[role] ??= {})[resource] ??= {})[action] = condition ?? "always";
       }
+      assertPinned("roles", byRole);
+    });
+
+    it("name resources of this stack, except for the actions that know none", () => {
+      const onEverything = new Set(grants.filter(({ resource }) => resource === "*").map(({ action }) => action));
+      assert.deepEqual([...onEverything].sort(), ONLY_ON_EVERYTHING);
+      for (const { resource, role, action } of grants) {
+        if (resource === "*") continue;
+        const [first = ""] = resource.replace(/^\$\{/, "").split(/[.}]/);
+        const own = first in template.Resources || OWN_NAMES.some((name) => resource.endsWith(name));
+        assert.ok(own && !/[*?]/.test(resource), `${role}: ${action} on ${resource}`);
+      }
+    });
+
+    it("are the only place that allows anything", () => {
+      const allowing = Object.entries(template.Resources).filter(
+        ([, { Type }]) => /^AWS::IAM::|Policy$/.test(Type) && !KNOWN_POLICIES.has(Type),
+      );
+      assert.deepEqual(
+        allowing.map(([id]) => id),
+        [],
+      );
     });
 
     it("fence metrics by their namespace", () => {
@@ -64,21 +97,19 @@ export function iamSuite(template: Template): void {
     it("let nobody create or delete an item of the connections table", () => {
       const writes = grants.filter(({ action }) => /^dynamodb:(Put|Delete|Batch|Transact|Partiql)/i.test(action));
       const resources = writes.map(({ role, action, resource }) => [role, action, resource]);
-      assert.deepEqual(resources, [
-        ["WorkerTaskRole", "dynamodb:BatchWriteItem", { "Fn::GetAtt": ["MessagesTable", "Arn"] }],
-      ]);
+      assert.deepEqual(resources, [["WorkerTaskRole", "dynamodb:BatchWriteItem", "MessagesTable.Arn"]]);
     });
 
     it("can be assumed by their service alone", () => {
       for (const role of roleIds(template)) {
         const document = propertiesOf(template, role)["AssumeRolePolicyDocument"] as {
-          Statement: { Principal: unknown }[];
+          Statement: unknown[];
         };
-        const service = role.startsWith("Worker") ? "ecs-tasks.amazonaws.com" : "lambda.amazonaws.com";
-        assert.deepEqual(
-          document.Statement.map(({ Principal }) => Principal),
-          [{ Service: service }],
-        );
+        const [Service, fence] = role.startsWith("Worker")
+          ? ["ecs-tasks.amazonaws.com", { Condition: OF_THIS_ACCOUNT }]
+          : ["lambda.amazonaws.com", {}];
+        const assumed = { Effect: "Allow", Principal: { Service }, Action: "sts:AssumeRole", ...fence };
+        assert.deepEqual(document.Statement, [assumed], role);
       }
     });
   });

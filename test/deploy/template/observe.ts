@@ -7,6 +7,7 @@ import { EXAMPLE } from "../../../docs/cost-table.ts";
 import { PRICES } from "../../../docs/prices.ts";
 import { METRIC_UNITS, METRICS_NAMESPACE } from "../../../shared/metrics/names.ts";
 import { PROJECT_ROOT } from "../support/package.ts";
+import { assertPinned } from "../support/pinned.ts";
 
 /** Alarms and dashboard name metrics that exist. */
 export function observeSuite(template: Template): void {
@@ -22,6 +23,14 @@ export function observeSuite(template: Template): void {
         assert.ok(String(Properties?.["MetricName"]) in METRIC_UNITS, id);
         assert.deepEqual(Properties?.["Dimensions"], [{ Name: "Service", Value: "ws-fleet-some" }], id);
       }
+    });
+
+    it("ring as pinned/alarms.json says", () => {
+      const rings = alarms.map(([id, { Properties }]) => {
+        const { AlarmActions: _, OKActions: __, AlarmDescription: ___, ...when } = Properties ?? {};
+        return [id, when] as const;
+      });
+      assertPinned("alarms", Object.fromEntries(rings));
     });
 
     it("take missing data as bad exactly where silence means that nobody is there", () => {

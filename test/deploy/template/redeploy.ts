@@ -1,20 +1,18 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
-import path from "node:path";
 import { describe, it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { tableNames } from "../../../deploy/plugins/kept-tables.ts";
 import { propertiesOf, type Template } from "../../../deploy/plugins/osls.ts";
+import { assertPinned } from "../support/pinned.ts";
 import { ResourceSchemas } from "../support/schema.ts";
 
-const PINNED = path.join(import.meta.dirname, "replacing.json");
 /** A new revision or a new permission harms nobody. */
 const HARMLESS = new Set(["AWS::ECS::TaskDefinition", "AWS::Lambda::Permission"]);
 
 /**
  * Properties whose change replaces a resource: a table would be lost, a named service or function could not be replaced
  * at all, a stream's mapping would skip what happened meanwhile. They are pinned, so that such a change is seen and
- * planned. After one: UPDATE_PINNED=1 npm test.
+ * planned.
  */
 export function redeploySuite(template: Template, changed: Template): void {
   describe("a redeployment", () => {
@@ -22,9 +20,7 @@ export function redeploySuite(template: Template, changed: Template): void {
       const replacing = Object.entries(new ResourceSchemas().replacing(template)).filter(
         ([place]) => !HARMLESS.has(template.Resources[place.split(".")[0] ?? ""]?.Type ?? ""),
       );
-      const text = `${JSON.stringify(Object.fromEntries(replacing), undefined, 2)}\n`;
-      if (process.env["UPDATE_PINNED"] === "1") writeFileSync(PINNED, text);
-      assert.deepEqual(JSON.parse(text), JSON.parse(readFileSync(PINNED, "utf8")));
+      assertPinned("replacing", Object.fromEntries(replacing));
     });
 
     it("with other parameters has the same resources, and replaces nothing but revisions of the task", () => {

@@ -4,6 +4,7 @@ import { propertiesOf, type Template } from "../../../deploy/plugins/osls.ts";
 import { WORKER_CONTAINER } from "../../../functions/core/task-state-change.ts";
 import { DEFINITIONS } from "../../../shared/config/definitions.ts";
 import { METRICS_NAMESPACE } from "../../../shared/metrics/names.ts";
+import { assertPinned } from "../support/pinned.ts";
 
 type Properties = Record<string, unknown>;
 
@@ -33,10 +34,12 @@ export function workerSuite(template: Template): void {
     });
 
     it("asks the worker's health endpoint with the image's own node", () => {
-      const { Command } = container?.["HealthCheck"] as { Command: string[] };
+      const { Command, ...limits } = container?.["HealthCheck"] as { Command: string[] };
       assert.deepEqual(Command.slice(0, 3), ["CMD", "node", "-e"]);
       assert.equal(Command.length, 4);
       assert.ok(Command[3]?.includes(`http://127.0.0.1:${DEFINITIONS.healthPort.default}/health`));
+      // A worker that lost its table for a moment is not replaced: that would cost all its leases at once.
+      assert.deepEqual(limits, { Interval: 15, Timeout: 5, Retries: 3, StartPeriod: 30 });
     });
 
     it("may have a socket for each connection up to the cap, and more", () => {
@@ -130,6 +133,13 @@ export function workerSuite(template: Template): void {
         Metrics.map(({ Id }) => Id),
         ["hints", "tasks", "hints_per_task"],
       );
+    });
+
+    it("is as pinned/scaling.json says", () => {
+      const scaling = ["WorkerScaling", "ScaleOnConnections", "ScaleOnHints"].map(
+        (id) => [id, propertiesOf(template, id)] as const,
+      );
+      assertPinned("scaling", Object.fromEntries(scaling));
     });
 
     it("goes out fast and in slowly", () => {
